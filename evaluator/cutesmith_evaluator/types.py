@@ -1,0 +1,227 @@
+"""The values that cross the wire between the agent and a worker.
+
+Standard library only: a worker runs in the user's interpreter, which has torch and the CuTe DSL and nothing of ours.
+Units: seconds in `*_s`, milliseconds in `*_ms`, bytes in `*bytes`. Dtypes are torch's names without `torch.`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Category = Literal[
+    "pointwise", "reduction", "normalisation", "softmax", "loss", "scan", "pooling", "matmul", "conv", "attention", "mixed"
+]
+Origin = Literal["recipe", "llm", "user"]
+Stage = Literal["propose", "guards", "compile", "validate", "time", "done"]
+Precision = Literal["kept", "as eager", "lowered"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A module class in a file. How to build and call it is found by the worker (get_inputs, captures)."""
+
+    file: str  # absolute path
+    qualname: str  # "NewGELU", "Outer.Inner"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong or worth knowing, placed where a person can fix it."""
+
+    kind: str  # kebab-case code: "no-inputs", "unsupported-op", "compile-error", "wrong-values", ...
+    message: str  # one sentence: what happened, where, what to do
+    line: int | None = None  # 1-based
+    file: str | None = None  # absolute path of the file the line is in
+    severity: Literal["error", "warning", "information"] = "error"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What a worker runs on. A verdict holds for this and nothing else."""
+
+    python: str
+    torch: str | None
+    dsl: str | None  # nvidia-cutlass-dsl
+    tvm_ffi: str | None
+    device: str  # "NVIDIA H200", or "none" without a CUDA device
+    arch: str | None  # "sm_90a" of the device, None without one
+    driver: str | None = None
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    shape: tuple[int, ...]
+    dtype: str
+    strides: tuple[int, ...]  # in elements
+
+
+@dataclass(frozen=True)
+class GraphInput:
+    """A tensor that enters the graph: an argument of forward (position) or state of the module (path)."""
+
+    name: str
+    kind: Literal["argument", "parameter", "buffer", "constant"]
+    spec: TensorSpec
+    position: int | None = None  # argument: index in forward's positional arguments
+    path: str | None = None  # state: attribute path from the module, "norm.weight"
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A Python value the trace read: the graph holds only while it is unchanged."""
+
+    value: Arg
+    path: str | None = None  # attribute path from the module: "eps", "norm.eps", "training"
+    position: int | None = None  # non-tensor argument of forward
+
+
+@dataclass(frozen=True)
+class Ref:
+    """The output `index` of a node, or a graph input (index 0)."""
+
+    name: str
+    index: int = 0
+
+
+Arg = None | bool | int | float | str | Ref | tuple["Arg", ...]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One aten op. Args are in the schema's order; dtypes appear as strings ("float32")."""
+
+    name: str
+    op: str  # "aten.mul.Tensor"
+    args: tuple[Arg, ...]
+    kwargs: dict[str, Arg]
+    outputs: tuple[TensorSpec, ...]
+    line: int | None = None  # of the user's file
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A module's eval-mode forward as aten ops, at the shapes of its example inputs.
+
+    `dynamic_dims`: groups of (argument position, dimension) that may change together without changing any op or
+    scalar of the graph (each was retraced at another size).
+    """
+
+    inputs: tuple[GraphInput, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[Ref, ...]
+    returns_tuple: bool
+    guards: tuple[Guard, ...]
+    dynamic_dims: tuple[tuple[tuple[int, int], ...], ...]
+    category: Category
+    flops: int
+    bytes: int  # inputs + state + outputs, each once
+
+
+@dataclass(frozen=True)
+class Inspection:
+    environment: Environment
+    graph: Graph | None
+    parameters: tuple[str, ...]  # names of forward's parameters, without self
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What ptxas gave one kernel on one arch."""
+
+    kernel: str
+    arch: str
+    registers: int
+    shared_bytes: int
+    spill_bytes: int
+
+
+@dataclass(frozen=True)
+class Compilation:
+    ok: bool
+    seconds: float  # of the slowest single compile, DSL import excluded
+    resources: tuple[Resources, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class ErrorPair:
+    """Errors against the fp64 reference: rms = |out-ref|/|ref|, max = max|out-ref|/max|ref|."""
+
+    rms: float
+    max: float
+
+
+@dataclass(frozen=True)
+class ErrorFigures:
+    """The check with the worst ratio. `candidate`, `eager` and `ratio` are of the figure (rms or max) that is worse."""
+
+    candidate: float
+    eager: float
+    ratio: float
+    figure: Literal["rms", "max"]
+    candidate_pair: ErrorPair
+    eager_pair: ErrorPair
+    kernelbench_ok: bool  # allclose at 1e-4 (fp32) or 1e-2 (half)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """`ok` is None when nothing ran ("not run: no device" is then the finding)."""
+
+    ok: bool | None
+    device: str
+    precision: Precision | None = None
+    error: ErrorFigures | None = None
+    checks: tuple[str, ...] = ()  # what ran, in words: "normal inputs, seed 0", "batch 3", ...
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One thing that was timed: medians over interleaved samples, L2 flushed before each."""
+
+    name: Literal["candidate", "eager", "compile", "control"]
+    median_ms: float
+    low_ms: float  # 95 % interval of the median
+    high_ms: float
+    samples: int
+
+
+@dataclass(frozen=True)
+class Timing:
+    device: str
+    arms: tuple[Arm, ...]
+    copy_gbps: float  # device-to-device copy measured in the same run, bytes read + written
+    bytes: int  # fewest bytes of the task
+    fraction_of_copy: float  # bytes / candidate median / copy bandwidth
+    noise: float  # relative spread of the control arm against eager
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Speedup:
+    """Ratios of medians, arm over candidate. None: not measured or inside the noise."""
+
+    eager: float | None
+    compile: float | None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A candidate and all that is known of it: one element of `candidates` in `cutesmith optimize --json`."""
+
+    id: str  # first 12 hex digits of the source's SHA-256
+    origin: Origin
+    stage: Stage  # the last stage that ran
+    ok: bool | None
+    precision: Precision | None = None
+    error: ErrorFigures | None = None
+    findings: tuple[Finding, ...] = ()
+    resources: tuple[Resources, ...] = ()
+    compile_s: float | None = None
+    timing: Timing | None = None
+    speedup: Speedup | None = None
+    schedule: dict[str, int] = field(default_factory=dict)
+    path: str | None = None  # the stored source
