@@ -1,0 +1,36 @@
+"""Under CI=true a test that skips or is expected to fail is a failure: what did not run has shown nothing."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+def _fail(report: pytest.TestReport | pytest.CollectReport, reason: str) -> None:
+    report.outcome = "failed"
+    report.longrepr = f"did not run, and in CI every test must: {reason}"
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    return report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
+    report = yield
+    if os.environ.get("CI") == "true":
+        if hasattr(report, "wasxfail"):
+            _fail(report, f"marked xfail ({report.wasxfail or 'no reason given'})")
+            del report.wasxfail
+        elif report.skipped:
+            _fail(report, _reason(report))
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report(collector: pytest.Collector):
+    report = yield
+    if os.environ.get("CI") == "true" and report.skipped:
+        _fail(report, _reason(report))
+    return report
