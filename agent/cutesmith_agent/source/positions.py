@@ -1,0 +1,116 @@
+"""Characters, UTF-8 bytes and editor positions of one text.
+
+The source tools speak in character offsets (code points). tree-sitter counts UTF-8 bytes; an editor counts lines and,
+within a line, units of the encoding it agreed on: UTF-16 unless it said otherwise. Lines end in LF, CRLF or CR alone,
+as the Language Server Protocol and Python have it; a form feed or U+2028 ends none.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+Encoding = Literal["utf-8", "utf-16", "utf-32"]
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """Characters start (first) to end (one past the last)."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """An editor's position: both 0-based, the column in units of the agreed encoding."""
+
+    line: int
+    column: int
+
+
+def to_bytes(text: str) -> bytes:
+    """UTF-8, lone surrogates (editors do send them) included."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _width(text: str, encoding: Encoding) -> int:
+    if encoding == "utf-32" or text.isascii():
+        return len(text)
+    if encoding == "utf-8":
+        return len(to_bytes(text))
+    return len(text) + sum(char > "\uffff" for char in text)
+
+
+class Lines:
+    """The lines of a text, and conversions between its three ways of counting."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
+
+    @cached_property
+    def _byte_starts(self) -> list[int]:
+        """Byte offset of each line."""
+        if self.text.isascii():
+            return self.starts
+        ends = [*self.starts[1:], len(self.text)]
+        total, starts = 0, []
+        for start, end in zip(self.starts, ends, strict=True):
+            starts.append(total)
+            total += len(to_bytes(self.text[start:end]))
+        return starts
+
+    def line_of(self, char: int) -> int:
+        """The 0-based line that holds a character."""
+        return bisect_right(self.starts, char) - 1
+
+    def span(self, line: int) -> Span:
+        """The characters of a 0-based line, its line end included."""
+        end = self.starts[line + 1] if line + 1 < len(self.starts) else len(self.text)
+        return Span(self.starts[line], end)
+
+    def line_end(self, line: int) -> str:
+        """What ends a 0-based line: LF, CRLF, CR, or nothing on the last."""
+        span = self.span(line)
+        match = re.search(r"(\r\n|\r|\n)\Z", self.text[span.start : span.end])
+        return match[0] if match else ""
+
+    def char(self, byte: int) -> int:
+        """The character that begins at a byte offset."""
+        line = bisect_right(self._byte_starts, byte) - 1
+        rest, span = byte - self._byte_starts[line], self.span(line)
+        content = self.text[span.start : span.end]
+        if content.isascii():
+            return span.start + rest
+        return span.start + len(to_bytes(content)[:rest].decode("utf-8", "surrogatepass"))
+
+    def byte(self, char: int) -> int:
+        """The byte offset at which a character begins."""
+        line = self.line_of(char)
+        return self._byte_starts[line] + len(to_bytes(self.text[self.starts[line] : char]))
+
+    def position(self, char: int, encoding: Encoding = "utf-16") -> Position:
+        """Where an editor shows a character."""
+        line = self.line_of(char)
+        return Position(line, _width(self.text[self.starts[line] : char], encoding))
+
+    def offset(self, position: Position, encoding: Encoding = "utf-16") -> int:
+        """The character at an editor's position; past the end of a line or of the text: that end."""
+        if position.line >= len(self.starts):
+            return len(self.text)
+        span = self.span(position.line)
+        content = self.text[span.start : span.end].rstrip("\r\n")
+        if content.isascii() or encoding == "utf-32":
+            return span.start + min(position.column, len(content))
+        units = 0
+        for index, char in enumerate(content):
+            if units >= position.column:
+                return span.start + index
+            units += _width(char, encoding)
+        return span.start + len(content)
