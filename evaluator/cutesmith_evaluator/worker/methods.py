@@ -1,0 +1,52 @@
+"""The requests a worker answers. Each takes the request's parameters and a function that reports progress.
+
+Imports are lazy: an interpreter without torch still answers `hello`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Progress = Callable[[str], None]
+Params = dict[str, Any]
+Method = Callable[[Params, Progress], object]
+
+
+def _hello(params: Params, progress: Progress) -> object:
+    from cutesmith_evaluator.worker.environment import environment
+
+    return environment()
+
+
+def _inspect(params: Params, progress: Progress) -> object:
+    from cutesmith_evaluator.worker.inspection import inspect
+
+    return inspect(params, progress)
+
+
+def _compile(params: Params, progress: Progress) -> object:
+    from cutesmith_evaluator.worker.compilation import compile_candidate
+
+    return compile_candidate(params, progress)
+
+
+def _validate(params: Params, progress: Progress) -> object:
+    from cutesmith_evaluator.worker.validate import validate
+
+    return validate(params, progress)
+
+
+def _time(params: Params, progress: Progress) -> object:
+    from cutesmith_evaluator.worker.timing import time_arms
+
+    return time_arms(params, progress)
+
+
+METHODS: Mapping[str, Method] = {
+    "hello": _hello,
+    "inspect": _inspect,
+    "compile": _compile,
+    "validate": _validate,
+    "time": _time,
+}

@@ -1,0 +1,132 @@
+"""Imports a file of the user's as its project would: real package names, relative imports, its folder on sys.path.
+
+A worker outlives edits, so modules of the project are forgotten and imported again once one of their files changed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import sysconfig
+from pathlib import Path
+from types import ModuleType
+
+from cutesmith_evaluator.worker.failures import user_code
+
+_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+_Stamp = tuple[int, int]
+_stamps: dict[str, _Stamp] = {}  # module name → its file when it was imported
+
+
+def import_file(file: Path) -> ModuleType:
+    """The module of `file`, as its project imports it. Raises TaskError when the import fails."""
+    package_root = _package_root(file)
+    project = _project_root(package_root)
+    _forget_changed(project)
+    _extend_path(file, package_root, project)
+    with user_code("import-error", "being imported", file):
+        os.chdir(project)
+        try:
+            return _import(file, package_root)
+        finally:
+            _stamp(project)
+
+
+def _package_root(file: Path) -> Path:
+    """The folder from which the file is imported: above its outermost package."""
+    folder = file.parent
+    while (folder / "__init__.py").exists():
+        folder = folder.parent
+    return folder
+
+
+def _project_root(folder: Path) -> Path:
+    for candidate in (folder, *folder.parents):
+        if any((candidate / marker).exists() for marker in _MARKERS):
+            return candidate
+    return folder
+
+
+def _extend_path(file: Path, package_root: Path, project: Path) -> None:
+    for folder in (project, package_root):
+        if str(folder) not in sys.path:
+            sys.path.insert(0, str(folder))
+    if str(file.parent) not in sys.path:  # a package's folder comes last: its types.py must not hide the library's
+        sys.path.append(str(file.parent))
+
+
+def _import(file: Path, package_root: Path) -> ModuleType:
+    parts = file.relative_to(package_root).with_suffix("").parts
+    if len(parts) == 1:
+        return _import_script(file)
+    names = parts[:-1] if parts[-1] == "__init__" else parts
+    return importlib.import_module(".".join(names))
+
+
+def _import_script(file: Path) -> ModuleType:
+    name = _script_name(file)
+    if name in sys.modules:
+        return sys.modules[name]
+    return load_source(file, name)
+
+
+def load_source(file: Path, name: str) -> ModuleType:
+    """Runs `file` as a new module called `name`; the module is not left behind when that fails."""
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return module
+
+
+def _script_name(file: Path) -> str:
+    """The name under which the script's neighbours import it, unless an installed module has it."""
+    if not file.stem.isidentifier() or file.stem in sys.stdlib_module_names:
+        return f"_script_{file.stem}"
+    loaded = sys.modules.get(file.stem)
+    origin = loaded.__file__ if loaded else getattr(importlib.util.find_spec(file.stem), "origin", None)
+    return file.stem if origin is None or Path(origin).resolve() == file.resolve() else f"_script_{file.stem}"
+
+
+def _forget_changed(project: Path) -> None:
+    mine = _modules_of(project)
+    if any(_stamps.get(name, stamp) != stamp for name, stamp in mine.items()):
+        for name in mine:
+            sys.modules.pop(name, None)
+            _stamps.pop(name, None)
+    importlib.invalidate_caches()
+
+
+def _stamp(project: Path) -> None:
+    for name, stamp in _modules_of(project).items():
+        _stamps.setdefault(name, stamp)
+
+
+def _modules_of(project: Path) -> dict[str, _Stamp]:
+    """The imported modules whose files are the project's own, with the present stamps of these files."""
+    installed = {Path(path).resolve() for path in sysconfig.get_paths().values()}
+    found: dict[str, _Stamp] = {}
+    for name, module in list(sys.modules.items()):
+        origin = getattr(module, "__file__", None)
+        if not isinstance(origin, str) or name.partition(".")[0] == "cutesmith_evaluator":
+            continue
+        file = Path(origin)
+        if file.is_relative_to(project) and not any(file.is_relative_to(folder) for folder in installed):
+            found[name] = _stamp_of(file)
+    return found
+
+
+def _stamp_of(file: Path) -> _Stamp:
+    try:
+        status = file.stat()
+    except OSError:
+        return (0, 0)
+    return (status.st_mtime_ns, status.st_size)

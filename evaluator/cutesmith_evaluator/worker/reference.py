@@ -1,0 +1,142 @@
+"""The user's module class and how to build and call it."""
+
+from __future__ import annotations
+
+import inspect
+import random
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import torch
+from torch import nn
+
+from cutesmith_evaluator.names import snake_case
+from cutesmith_evaluator.types import Finding, Task
+from cutesmith_evaluator.worker.classes import check_class
+from cutesmith_evaluator.worker.failures import TaskError, user_code
+from cutesmith_evaluator.worker.placement import indexed, moved, place
+from cutesmith_evaluator.worker.project import import_file
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The class of a task, with its file's functions that give constructor arguments and inputs."""
+
+    task: Task
+    cls: type[nn.Module]
+    make_init: Callable[[], object] | None
+    make_inputs: Callable[[], object]
+
+    @property
+    def file(self) -> Path:
+        return Path(self.task.file)
+
+    def build(self, device: torch.device | str) -> nn.Module:
+        """A new instance in eval mode on `device`; equal weights every time (seed 0). Raises TaskError."""
+        module = self.construct(self.cls)
+        with user_code("constructor-raised", f"moving {self.task.qualname} to {device}", self.file):
+            return place(module, indexed(device)).eval()
+
+    def construct(self, cls: type[nn.Module]) -> nn.Module:
+        """`cls` (the reference's or a stand-in with the same constructor) built with the reference's arguments."""
+        seed_everything(0)
+        with user_code("constructor-raised", f"constructing {cls.__qualname__}", self.file):
+            args, kwargs = _constructor_arguments(self.make_init() if self.make_init else [])
+            return cls(*args, **kwargs)
+
+    def inputs(self, seed: int, device: torch.device | str) -> tuple[object, ...]:
+        """Fresh positional arguments of forward: tensors on `device` with their strides kept. Raises TaskError."""
+        seed_everything(seed)
+        with user_code("inputs-raised", f"calling {self.make_inputs.__name__}()", self.file):
+            made = self.make_inputs()
+            if isinstance(made, torch.Tensor):
+                return (moved(made, device),)
+            if not isinstance(made, list | tuple):
+                raise TypeError(f"it returns {type(made).__name__}, not a list of forward's arguments")
+            return tuple(moved(value, device) for value in made)
+
+
+def load_reference(task: Task) -> Reference:
+    """Imports the task's file and finds its class and inputs. Raises TaskError."""
+    file = Path(task.file)
+    check_class(file, task.qualname)
+    module = import_file(file)
+    cls = _find_class(module, task)
+    make_init = _find_function(module, task.qualname, "init_inputs")
+    make_inputs = _find_function(module, task.qualname, "inputs")
+    if make_inputs is None:
+        raise TaskError(_no_inputs(task))
+    if make_init is None:
+        _require_no_arguments(cls, task)
+    return Reference(task, cls, make_init, make_inputs)
+
+
+def seed_everything(seed: int) -> None:
+    """Seeds torch, random and, where the user's code has imported it, numpy."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed)
+
+
+def _find_class(module: ModuleType, task: Task) -> type[nn.Module]:
+    found: object = module
+    for part in task.qualname.split("."):
+        found = getattr(found, part, None)
+    if isinstance(found, type) and issubclass(found, nn.Module):
+        return found
+    name = Path(task.file).name
+    if isinstance(found, type):
+        message = f"{task.qualname} in {name} is not a torch.nn.Module; choose a class that derives from nn.Module."
+        raise TaskError(Finding("not-a-module", message, None, task.file))
+    message = f"{task.qualname} is not a class any more once {name} is imported; is it deleted or rebound?"
+    raise TaskError(Finding("class-missing", message, None, task.file))
+
+
+def _find_function(module: ModuleType, qualname: str, suffix: str) -> Callable[[], object] | None:
+    """`get_<class>_<suffix>` of the file, else `get_<suffix>`."""
+    own = (snake_case(qualname), snake_case(qualname.rpartition(".")[2]))
+    for name in (*(f"get_{stem}_{suffix}" for stem in own), f"get_{suffix}"):
+        function = getattr(module, name, None)
+        if callable(function):
+            return function
+    return None
+
+
+def _constructor_arguments(made: object) -> tuple[list[object], dict[str, object]]:
+    """Positionals, or KernelBench's pair of positionals and keywords."""
+    if isinstance(made, dict):
+        return [], made
+    if not isinstance(made, list | tuple):
+        raise TypeError(f"get_init_inputs() returns {type(made).__name__}, not a list of constructor arguments")
+    if len(made) == 2 and isinstance(made[0], list | tuple) and isinstance(made[1], dict):
+        return list(made[0]), made[1]
+    return list(made), {}
+
+
+def _no_inputs(task: Task) -> Finding:
+    name = snake_case(task.qualname)
+    message = (
+        f"{Path(task.file).name} does not say how to call {task.qualname}; add `def get_inputs():` returning a list of "
+        f"example arguments of forward (or get_{name}_inputs, in a file with several modules)."
+    )
+    return Finding("no-inputs", message, None, task.file)
+
+
+def _require_no_arguments(cls: type[nn.Module], task: Task) -> None:
+    needed = _required_parameters(cls)
+    if needed:
+        message = (
+            f"{task.qualname} needs constructor arguments ({', '.join(needed)}); add `def get_init_inputs():` to "
+            f"{Path(task.file).name} returning them as a list."
+        )
+        raise TaskError(Finding("no-inputs", message, None, task.file))
+
+
+def _required_parameters(cls: type[nn.Module]) -> list[str]:
+    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [each.name for each in parameters if each.default is each.empty and each.kind not in variadic]
