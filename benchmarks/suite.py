@@ -1,0 +1,114 @@
+"""The benchmark's cases: KernelBench's memory-bound tasks of level 1, and the examples at serving sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+ROOT = Path(__file__).parents[1]
+ACTIVATIONS = ROOT / "benchmarks" / "tasks" / "activations.py"
+SOFTMAXES = ROOT / "benchmarks" / "tasks" / "softmaxes.py"
+EXAMPLES = ROOT / "examples"
+
+Kind = Literal["pointwise", "reduction"]
+
+KERNELBENCH_ACTIVATIONS = {
+    19: "ReLU",
+    20: "LeakyReLU",
+    21: "Sigmoid",
+    22: "Tanh",
+    25: "Swish",
+    26: "GELU",
+    27: "SELU",
+    28: "HardSigmoid",
+    29: "Softplus",
+    30: "Softsign",
+    31: "ELU",
+    32: "HardTanh",
+}
+SERVING_WIDTHS = (4096, 11008)
+DTYPES = {"fp32": "torch.float32", "bf16": "torch.bfloat16"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A module class, with the constants of its file that this case sets (they size get_inputs())."""
+
+    name: str
+    file: Path
+    qualname: str
+    kind: Kind
+    constants: dict[str, str] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> Path:
+        """A copy of the file in `folder` with the constants rebound at its end. Returns its path."""
+        folder.mkdir(parents=True, exist_ok=True)
+        copy = folder / self.file.name
+        overrides = "".join(f"{name} = {value}\n" for name, value in self.constants.items())
+        copy.write_text(self.file.read_text() + (f"\n\n{overrides}" if overrides else ""))
+        return copy
+
+
+@dataclass(frozen=True)
+class Example:
+    """An example file. `width` names the constant that is the length of a row, where a serving width fits it."""
+
+    stem: str
+    qualname: str
+    kind: Kind
+    width: str | None
+
+    @property
+    def file(self) -> Path:
+        return EXAMPLES / f"{self.stem}.py"
+
+
+EXAMPLE_MODULES = (
+    Example("new_gelu", "NewGELU", "pointwise", "FEATURES"),
+    Example("rms_norm", "RMSNorm", "reduction", "FEATURES"),
+    Example("swiglu", "SwiGLU", "pointwise", "FEATURES"),
+    Example("residual_layer_norm", "ResidualLayerNorm", "reduction", "FEATURES"),
+    Example("masked_softmax", "MaskedSoftmax", "reduction", None),
+    Example("focal_loss", "FocalLoss", "reduction", "CLASSES"),
+    Example("huber_loss", "WeightedHuberLoss", "reduction", "FEATURES"),
+    Example("rotary", "RotaryEmbedding", "pointwise", None),
+    Example("classifier_head", "ClassifierHead", "reduction", "CLASSES"),
+)
+
+
+def kernelbench_cases() -> tuple[Case, ...]:
+    """Tasks 19-32 and 88 of level 1 at their own shapes."""
+    activations = {
+        number: Case(f"{number} {name}", ACTIVATIONS, name, "pointwise")
+        for number, name in KERNELBENCH_ACTIVATIONS.items()
+    }
+    others = {
+        23: Case("23 Softmax", SOFTMAXES, "Softmax", "reduction"),
+        24: Case("24 LogSoftmax", SOFTMAXES, "LogSoftmax", "reduction"),
+        88: Case("88 NewGELU", EXAMPLES / "new_gelu.py", "NewGELU", "pointwise", {"FEATURES": "8192"}),
+    }
+    return tuple(case for _, case in sorted((activations | others).items()))
+
+
+def serving_cases() -> tuple[Case, ...]:
+    """Every example in fp32 and bf16; 8192 rows of each serving width where the example has rows of features."""
+    return tuple(case for example in EXAMPLE_MODULES for case in _cases_of(example))
+
+
+def all_cases() -> tuple[Case, ...]:
+    """Every case; the first ones stand for each kind of kernel, so that a run cut short has shown something of all."""
+    cases = kernelbench_cases() + serving_cases()
+    first = ("88 NewGELU", "23 Softmax", "19 ReLU")
+    leading = [case for case in cases if case.name in first or case.name.endswith("4096 bf16")]
+    return tuple(leading) + tuple(case for case in cases if case not in leading)
+
+
+def _cases_of(example: Example) -> Iterator[Case]:
+    for width in SERVING_WIDTHS if example.width else (None,):
+        for dtype, torch_dtype in DTYPES.items():
+            size = {example.width: str(width)} if example.width and width else {}
+            shape = f" 8192×{width}" if width else ""
+            name = f"{example.stem}{shape} {dtype}"
+            yield Case(name, example.file, example.qualname, example.kind, size | {"DTYPE": torch_dtype})
