@@ -9,7 +9,7 @@ DEMO := examples/new_gelu.py
 .PHONY: help demo test lint typecheck check extension e2e-vscode test-gpu bench-gpu constraints clean distclean
 
 help: ## List the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Exit 4 means compiled but not validated: what a machine without a GPU can show.
 demo: $(VENV)/installed ## Make a CuTe kernel for examples/new_gelu.py (installs first)
