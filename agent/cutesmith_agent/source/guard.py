@@ -1,7 +1,7 @@
 """The guard that hands a forward over to its kernel, recognised by its syntax, however it is laid out.
 
-    if new_gelu_cute.supports(self, x):
-        return new_gelu_cute.forward(self, x)
+if new_gelu_cute.supports(self, x):
+    return new_gelu_cute.forward(self, x)
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import tokenize
 from collections.abc import Iterator
@@ -67,7 +68,7 @@ class Source:
         start, end = damaged[0].start_byte, damaged[-1].end_byte
         cuts = [match.start() for match in _STATEMENT_AT_MARGIN.finditer(self.data, start, end)]
         bounds = sorted({start, *_without_decorated(self.data, cuts), end})
-        for low, high in zip(bounds, bounds[1:], strict=False):
+        for low, high in itertools.pairwise(bounds):
             yield from _parse_piece(self.data, low, high).root_node.named_children
 
 

@@ -1,0 +1,93 @@
+"""What a proof holds for: a class and the code of its file that it uses, whatever their layout and comments."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+import warnings
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from cutesmith_agent.source.edits import EditRefusedError
+from cutesmith_agent.source.guard import find_guard
+from cutesmith_agent.source.outline import class_nodes
+from cutesmith_agent.source.parsing import Source, parse
+
+
+def class_hash(text: str | Source, qualname: str) -> str:
+    """SHA-256 (hex) of the class and, transitively, of the top-level definitions it uses.
+
+    Comments, layout and kernel guards do not count. Raises EditRefusedError when the file has no such class."""
+    source = text if isinstance(text, Source) else parse(text)
+    found = [item.node for item in class_nodes(source) if item.qualname == qualname]
+    if not found:
+        raise EditRefusedError(f"There is no class {qualname} in the file: it may have been renamed.")
+    pieces = [*found, *_used_by(source, found)]
+    return hashlib.sha256("\n".join(_normal_form(source, piece) for piece in pieces).encode()).hexdigest()
+
+
+def _used_by(source: Source, nodes: list[Node]) -> list[Node]:
+    """The top-level statements that bind a name which the nodes use, or which those statements use in turn."""
+    binders = [(statement, set(_bound_names(source, statement))) for statement in source.statements()]
+    wanted = {name for node in nodes for name in _names(source, node)}
+    used: dict[int, Node] = {}
+    while fresh := [(i, node) for i, (node, bound) in enumerate(binders) if i not in used and bound & wanted]:
+        used.update(fresh)
+        wanted |= {name for _, node in fresh for name in _names(source, node)}
+    return [used[i] for i in sorted(used)]
+
+
+def _bound_names(source: Source, statement: Node) -> Iterator[str]:
+    """The names that a top-level statement binds (kernel imports aside: they are ours)."""
+    if statement.type in ("import_statement", "import_from_statement"):
+        return
+    definition = statement.child_by_field_name("definition") or statement
+    name = definition.child_by_field_name("name")
+    if name is not None:
+        yield source.read(name)
+    elif statement.type == "expression_statement" and statement.named_children:
+        left = statement.named_children[0].child_by_field_name("left")
+        yield from _names(source, left) if left is not None else ()
+
+
+def _names(source: Source, node: Node) -> Iterator[str]:
+    """Every name in a piece of code, guards left out, and attributes too (a harmless excess)."""
+    if node.type == "identifier":
+        yield source.read(node)
+    guard = find_guard(source, node) if node.type == "function_definition" else None
+    for child in node.named_children:
+        for grandchild in child.named_children if guard is not None and child.type == "block" else [child]:
+            if guard is None or grandchild.id != guard.node.id:
+                yield from _names(source, grandchild)
+
+
+def _normal_form(source: Source, node: Node) -> str:
+    """The code as Python's own printer lays it out; as it stands where Python cannot read it."""
+    start = node.start_byte - node.start_point.column
+    lead = source.data[start : node.start_byte].decode("utf-8", "surrogatepass")
+    code = source.read(node)
+    nested = bool(lead) and not lead.strip()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(f"if True:\n{lead}{code}" if nested else code)
+    except (SyntaxError, ValueError):
+        return re.sub(r"\s+", " ", code)
+    return ast.unparse(_WithoutGuards().visit(tree))
+
+
+class _WithoutGuards(ast.NodeTransformer):
+    """Takes kernel guards out of a tree of Python's own parser."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        self.generic_visit(node)
+        match node:
+            case ast.If(
+                test=ast.Call(func=ast.Attribute(value=ast.Name(id=tested), attr="supports")),
+                body=[ast.Return(value=ast.Call(func=ast.Attribute(value=ast.Name(id=called), attr="forward")))],
+                orelse=[],
+            ) if tested == called:
+                return None
+        return node
