@@ -30,7 +30,7 @@ def user_code(kind: str, doing: str, file: Path) -> Iterator[None]:
         yield
     except TaskError:
         raise
-    except (Exception, SystemExit, KeyboardInterrupt) as error:  # the boundary to code that may raise anything
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
         raise TaskError(finding_of(error, kind, doing, file)) from error
 
 

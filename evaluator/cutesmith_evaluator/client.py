@@ -1,0 +1,140 @@
+"""The client of a worker: typed requests, deadlines, respawning.
+
+Standard library and cattrs; no torch. A Worker belongs to one thread: the process dies with the thread that made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout, WorkerUnavailable
+from cutesmith_evaluator.process import Limits, WorkerProcess
+from cutesmith_evaluator.types import Compilation, Environment, Inspection, Task, Timing, Validation
+from cutesmith_evaluator.wire import converter
+
+__all__ = ["Limits", "Worker", "WorkerDied", "WorkerError", "WorkerTimeout", "WorkerUnavailable"]
+
+OnProgress = Callable[[str], None]
+Result = TypeVar("Result")
+
+
+class Worker:
+    """One worker process in `interpreter`, started by the first request and again after it ended.
+
+    Every request raises WorkerTimeout, WorkerDied or WorkerUnavailable; problems of the task itself are findings in
+    the result.
+    """
+
+    def __init__(self, interpreter: Path, *, limits: Limits | None = None) -> None:
+        self._interpreter = interpreter
+        self._limits = limits or Limits()
+        self._process: WorkerProcess | None = None
+        self._last_id = 0
+        self._compiles = 0
+
+    def hello(self, *, deadline_s: float = 60.0, on_progress: OnProgress | None = None) -> Environment:
+        """What the worker runs on."""
+        return self._call("hello", {}, "starting", Environment, deadline_s, on_progress)
+
+    def inspect(self, task: Task, *, deadline_s: float = 60.0, on_progress: OnProgress | None = None) -> Inspection:
+        """Builds and traces the module; without a GPU too."""
+        params = {"task": converter().unstructure(task)}
+        return self._call("inspect", params, f"inspecting {task.qualname}", Inspection, deadline_s, on_progress)
+
+    def compile(
+        self,
+        task: Task,
+        candidate: Path,
+        archs: Sequence[str],
+        *,
+        deadline_s: float = 120.0,
+        on_progress: OnProgress | None = None,
+    ) -> Compilation:
+        """Compiles a candidate for each arch ("sm_90a"); without a GPU too."""
+        self._compiles += len(archs)
+        params = {"task": converter().unstructure(task), "candidate": str(candidate), "archs": list(archs)}
+        return self._call("compile", params, f"compiling {candidate.name}", Compilation, deadline_s, on_progress)
+
+    def validate(
+        self,
+        task: Task,
+        candidate: Path,
+        *,
+        patched: Path | None = None,
+        quick: bool = False,
+        deadline_s: float = 600.0,
+        on_progress: OnProgress | None = None,
+    ) -> Validation:
+        """Compares a candidate with its reference on the device.
+
+        `patched`: a scratch copy of the user's file with both hunks in, whose class is then what is compared.
+        """
+        self._compiles += 1
+        params = {
+            "task": converter().unstructure(task),
+            "candidate": str(candidate),
+            "patched": str(patched) if patched else None,
+            "quick": quick,
+        }
+        return self._call("validate", params, f"validating {candidate.name}", Validation, deadline_s, on_progress)
+
+    def time(
+        self,
+        task: Task,
+        candidate: Path,
+        *,
+        arms: Sequence[str] = ("candidate", "eager", "compile"),
+        deadline_s: float = 600.0,
+        on_progress: OnProgress | None = None,
+    ) -> Timing:
+        """Times a candidate against the other arms on the device."""
+        self._compiles += 1
+        params = {"task": converter().unstructure(task), "candidate": str(candidate), "arms": list(arms)}
+        return self._call("time", params, f"timing {candidate.name}", Timing, deadline_s, on_progress)
+
+    def close(self) -> None:
+        """Ends the process and all it started, at once; the next request starts another."""
+        if self._process:
+            self._process.kill()
+        self._process = None
+        self._compiles = 0
+
+    def log(self) -> str:
+        """The end of what the running worker and the user's code in it have printed."""
+        return self._process.log() if self._process else ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _call(
+        self,
+        method: str,
+        params: dict[str, Any],
+        doing: str,
+        result: type[Result],
+        deadline_s: float,
+        on_progress: OnProgress | None,
+    ) -> Result:
+        self._last_id += 1
+        message = {"id": self._last_id, "method": method, "params": params}
+        reply = self._started().request(message, doing, deadline_s, on_progress)
+        if reply.get("last") or self._compiles >= self._limits.recycle_after:
+            self.close()
+        if "error" in reply:
+            raise WorkerError(f"The worker failed while {doing}: {reply['error']['message']}")
+        return converter().structure(reply["result"], result)
+
+    def _started(self) -> WorkerProcess:
+        if self._process and not self._process.alive:
+            self.close()
+        if self._process is None:
+            self._process = WorkerProcess(self._interpreter, self._limits)
+        return self._process

@@ -1,0 +1,220 @@
+"""One worker process: how it is started, spoken to, watched and killed.
+
+The client has no thread. While it waits for a reply it also drains the process's output, measures its memory and
+looks at the clock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout, WorkerUnavailable
+from cutesmith_evaluator.processes import anonymous_bytes, descendants, physical_memory
+from cutesmith_evaluator.scrub import scrubbed_environment
+
+# Runs in the user's interpreter with -P: only this one package becomes visible, wherever it is installed.
+BOOT = """
+import sys, importlib.util as util
+sys.dont_write_bytecode = True
+_, folder, descriptor, scratch, parent = sys.argv
+spec = util.spec_from_file_location("cutesmith_evaluator", folder + "/__init__.py", submodule_search_locations=[folder])
+sys.modules["cutesmith_evaluator"] = package = util.module_from_spec(spec)
+spec.loader.exec_module(package)
+from cutesmith_evaluator.worker.serve import serve
+serve(int(descriptor), scratch, int(parent))
+"""
+_PACKAGE = Path(__file__).parent
+_TICK_S = 0.05
+_LOG_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a worker may use before it is killed or replaced."""
+
+    memory_bytes: int = field(default_factory=lambda: physical_memory() * 4 // 5)  # the worker with its children
+    startup_s: float = 60.0
+    recycle_after: int = 200  # compiles; the DSL leaks threads
+
+
+class WorkerProcess:
+    """A started worker. Raises WorkerUnavailable from the constructor when it does not come up."""
+
+    def __init__(self, interpreter: Path, limits: Limits) -> None:
+        self._limits = limits
+        self._scratch = Path(tempfile.mkdtemp(prefix="cutesmith-worker-"))
+        self._socket, theirs = socket.socketpair()
+        self._log = bytearray()
+        self._received = bytearray()
+        try:
+            self._process, self._output = self._spawn(interpreter, theirs)
+        except OSError as error:
+            self._socket.close()
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            raise WorkerUnavailable(
+                f"Python at {interpreter} cannot be started ({error.strerror}); choose the interpreter of your project."
+            ) from error
+        finally:
+            theirs.close()
+        self._await_ready(interpreter)
+
+    def _spawn(self, interpreter: Path, theirs: socket.socket) -> tuple[subprocess.Popen[bytes], int]:
+        output, writer = os.pipe()
+        arguments = [str(_PACKAGE), str(theirs.fileno()), str(self._scratch), str(os.getpid())]
+        try:
+            process = subprocess.Popen(
+                [interpreter, "-P", "-c", BOOT, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=writer,
+                stderr=writer,
+                pass_fds=[theirs.fileno()],
+                process_group=0,
+                cwd=self._scratch,
+                env=scrubbed_environment(os.environ),
+            )
+        except OSError:
+            os.close(output)
+            raise
+        finally:
+            os.close(writer)
+        return process, output
+
+    def _await_ready(self, interpreter: Path) -> None:
+        try:
+            self._wait("starting", time.monotonic() + self._limits.startup_s, self._ready_line)
+        except WorkerError as error:
+            if "Unknown option: -P" in self.log():
+                reason = "it is older than Python 3.11"
+            else:
+                reason = self._last_line() or str(error)
+            self.kill()
+            raise WorkerUnavailable(
+                f"No worker starts in {interpreter}: {reason}; choose the interpreter of your project."
+            ) from error
+
+    def _ready_line(self, reply: dict[str, Any]) -> bool:
+        return "ready" in reply
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def log(self) -> str:
+        """The end of what the process and its children have printed."""
+        return self._log.decode(errors="replace")
+
+    def request(
+        self, message: dict[str, Any], doing: str, deadline_s: float, on_progress: Callable[[str], None] | None
+    ) -> dict[str, Any]:
+        """Sends one request and returns its reply. `doing` completes "… while <doing>" in errors."""
+
+        def is_reply(reply: dict[str, Any]) -> bool:
+            if reply.get("id") != message["id"]:
+                return False
+            if "progress" in reply and on_progress:
+                on_progress(reply["progress"])
+            return "result" in reply or "error" in reply
+
+        try:
+            self._socket.sendall(json.dumps(message).encode() + b"\n")
+        except OSError:
+            self._raise_died(doing)
+        return self._wait(doing, time.monotonic() + deadline_s, is_reply)
+
+    def _wait(self, doing: str, deadline: float, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        started = time.monotonic()
+        sources = [self._socket.fileno(), self._output]
+        while True:
+            ready, _, _ = select.select(sources, [], [], _TICK_S)
+            if self._output in ready and not self._drain():
+                sources.remove(self._output)
+            spoke = self._socket.fileno() in ready
+            ended = not self._receive() if spoke else not self.alive
+            for reply in self._replies():
+                if wanted(reply):
+                    return reply
+            if ended:
+                self._raise_died(doing)
+            self._check_memory(doing)
+            if time.monotonic() > deadline:
+                self.kill()
+                raise WorkerTimeout(f"Stopped after {deadline - started:.0f} s while {doing}.")
+
+    def _receive(self) -> bool:
+        try:
+            chunk = self._socket.recv(1 << 16)
+        except OSError:
+            return False
+        self._received += chunk
+        return bool(chunk)
+
+    def _replies(self) -> list[dict[str, Any]]:
+        *lines, rest = bytes(self._received).split(b"\n")
+        self._received = bytearray(rest)
+        return [json.loads(line) for line in lines]
+
+    def _drain(self) -> bool:
+        chunk = os.read(self._output, 1 << 16)
+        self._log += chunk
+        del self._log[:-_LOG_BYTES]
+        return bool(chunk)
+
+    def _last_line(self) -> str:
+        lines = [line.strip() for line in self.log().splitlines() if line.strip()]
+        return lines[-1][:300] if lines else ""
+
+    def _check_memory(self, doing: str) -> None:
+        used = anonymous_bytes([self.pid, *descendants(self.pid)])
+        if used > self._limits.memory_bytes:
+            self.kill()
+            limit = self._limits.memory_bytes / 2**30
+            raise WorkerDied(f"Stopped while {doing}: it used more than {limit:.1f} GiB of memory; use smaller sizes.")
+
+    def _raise_died(self, doing: str) -> NoReturn:
+        code = self._ended()
+        self.kill()
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        output = f"; its last output: {self._last_line()}" if self._last_line() else ""
+        raise WorkerDied(f"The worker process ended ({how}) while {doing}{output}")
+
+    def _ended(self) -> int:
+        """The exit code, once the rest of the output is read. A process that closed its socket is ended first."""
+        try:
+            code = self._process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait(5.0)
+        while select.select([self._output], [], [], 0)[0] and self._drain():
+            pass
+        return code
+
+    def kill(self) -> None:
+        """Ends the process and everything it started; idempotent."""
+        if self._socket.fileno() < 0:
+            return
+        children = descendants(self.pid)
+        for kill, target in ((os.killpg, self.pid), *((os.kill, child) for child in children)):
+            with suppress(ProcessLookupError, PermissionError):
+                kill(target, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):  # stuck in the driver: init reaps it
+            self._process.wait(5.0)
+        self._socket.close()
+        os.close(self._output)
+        shutil.rmtree(self._scratch, ignore_errors=True)

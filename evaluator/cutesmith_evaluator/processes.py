@@ -1,0 +1,54 @@
+"""What /proc says of processes: descendants, memory in use, memory of the machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+_PROC = Path("/proc")
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+def descendants(pid: int) -> list[int]:
+    """Children, their children and so on; empty where /proc does not say."""
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        children = _children(waiting.pop())
+        found += children
+        waiting += children
+    return found
+
+
+def anonymous_bytes(pids: Iterable[int]) -> int:
+    """Resident memory that belongs to these processes alone (mapped files and shared memory left out)."""
+    return sum(_anonymous_pages(pid) for pid in pids) * os.sysconf("SC_PAGE_SIZE")
+
+
+def physical_memory() -> int:
+    """Bytes this machine, or the container we run in, has."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = _read(_CGROUP_LIMIT).strip()
+    return min(total, int(limit)) if limit.isdigit() else total
+
+
+def _children(pid: int) -> list[int]:
+    tasks = _PROC / str(pid) / "task"
+    try:
+        threads = list(tasks.iterdir())
+    except OSError:
+        return []
+    return [int(child) for thread in threads for child in _read(thread / "children").split()]
+
+
+def _anonymous_pages(pid: int) -> int:
+    fields = _read(_PROC / str(pid) / "statm").split()
+    return int(fields[1]) - int(fields[2]) if fields else 0
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

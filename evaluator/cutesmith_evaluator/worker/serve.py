@@ -1,0 +1,103 @@
+"""The worker's loop: one request at a time from a socket of its own, never stdin or stdout.
+
+Request `{"id", "method", "params"}`; replies `{"id", "progress"}`, `{"id", "result"}`, `{"id", "error": {"kind",
+"message"}}`. A last reply carries `"last": true`: the process is then of no further use.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import threading
+import traceback
+from typing import Any, NoReturn
+
+from cutesmith_evaluator.worker.encoding import encode
+from cutesmith_evaluator.worker.methods import METHODS
+
+_PR_SET_PDEATHSIG = 1
+
+
+def serve(descriptor: int, scratch: str, parent: int) -> NoReturn:
+    """Answers requests until the client goes away, then ends the whole process group.
+
+    `descriptor`: a connected socket; `scratch`: a folder the client removes; `parent`: the client's process id.
+    """
+    _confine(parent)
+    os.set_inheritable(descriptor, False)
+    sys.argv = [""]
+    os.environ["CUTESMITH_SCRATCH"] = scratch
+    client = socket.socket(fileno=descriptor)
+    threading.Thread(target=_end_with_client, args=(client,), daemon=True).start()
+    channel = _Channel(client)
+    channel.send({"ready": True})
+    for line in client.makefile("rb"):
+        channel.send(_answer(json.loads(line), channel))
+    _end()
+
+
+class _Channel:
+    """Writes whole lines: progress may come from another thread."""
+
+    def __init__(self, client: socket.socket) -> None:
+        self._client = client
+        self._lock = threading.Lock()
+
+    def send(self, message: dict[str, Any]) -> None:
+        with self._lock:
+            self._client.sendall(json.dumps(message).encode() + b"\n")
+
+
+def _answer(request: dict[str, Any], channel: _Channel) -> dict[str, Any]:
+    number = request["id"]
+
+    def progress(message: str) -> None:
+        channel.send({"id": number, "progress": message})
+
+    try:
+        result = METHODS[request["method"]](request["params"], progress)
+        reply: dict[str, Any] = {"id": number, "result": encode(result)}
+    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - the loop outlives any request
+        traceback.print_exc()
+        reply = {"id": number, "error": {"kind": type(error).__name__, "message": str(error)}}
+    return {**reply, "last": True} if _device_is_lost() else reply
+
+
+def _device_is_lost() -> bool:
+    """Whether a kernel has left the CUDA context unusable: every later call in it would fail."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return False
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError:
+        return True
+    return False
+
+
+def _confine(parent: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # the client died before the line above
+        _end()
+
+
+def _end_with_client(client: socket.socket) -> None:
+    """Ends the group when the client's end closes, even while a request hangs."""
+    poll = select.poll()
+    poll.register(client.fileno(), getattr(select, "POLLRDHUP", select.POLLHUP))
+    poll.poll()
+    _end()
+
+
+def _end() -> NoReturn:
+    if os.getpgrp() == os.getpid():  # a group of our own, as the client makes it
+        os.killpg(0, signal.SIGKILL)
+    os._exit(0)
