@@ -1,0 +1,35 @@
+// Bundles the extension into dist/, or with --tests its unit tests into out/test/.
+import { readdirSync, rmSync } from 'node:fs';
+import { build, context } from 'esbuild';
+
+const flags = new Set(process.argv.slice(2));
+const production = flags.has('--production');
+const common = { bundle: true, platform: 'node', target: 'node20', logLevel: 'warning' };
+const extension = {
+  ...common,
+  entryPoints: ['src/extension.ts'],
+  outfile: 'dist/extension.js',
+  format: 'cjs',
+  external: ['vscode'],
+  minify: production,
+  sourcemap: !production,
+};
+const tests = {
+  ...common,
+  entryPoints: readdirSync('test', { recursive: true })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => `test/${name}`),
+  outdir: 'out/test',
+  format: 'cjs',
+  sourcemap: 'inline',
+};
+
+if (flags.has('--tests')) {
+  rmSync('out', { recursive: true, force: true });
+  await build(tests);
+} else if (flags.has('--watch')) {
+  await (await context(extension)).watch();
+} else {
+  rmSync('dist', { recursive: true, force: true });
+  await build(extension);
+}

@@ -1,0 +1,18 @@
+import { ServerCommand } from './protocol';
+
+/** The extension's own commands. Their ids differ from the server's, which vscode-languageclient registers itself. */
+export const PaletteCommand = {
+  restartServer: 'cutesmith.restartServer',
+  showLog: 'cutesmith.showLog',
+} as const;
+
+/** Commands of the palette that run a server command on the class at the cursor. */
+export const CLASS_COMMANDS: Readonly<Record<string, ServerCommand>> = {
+  'cutesmith.generateHere': ServerCommand.generate,
+  'cutesmith.acceptHere': ServerCommand.accept,
+  'cutesmith.rejectHere': ServerCommand.reject,
+  'cutesmith.removeHere': ServerCommand.remove,
+  'cutesmith.cancelHere': ServerCommand.cancel,
+  'cutesmith.reviewHere': ServerCommand.review,
+  'cutesmith.checkHere': ServerCommand.check,
+};

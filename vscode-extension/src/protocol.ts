@@ -1,0 +1,62 @@
+/**
+ * The one mirror of the server's own protocol: what `docs/contracts.md` ("Server and editor") names beyond LSP.
+ * The Python side is `server/cutesmith_server/protocol.py`; a test compares the names.
+ */
+
+/** Commands of `workspace/executeCommand`. Each takes one `ClassRef`; `check` takes a `CheckRef`. */
+export const ServerCommand = {
+  generate: 'cutesmith.generate',
+  cancel: 'cutesmith.cancel',
+  accept: 'cutesmith.accept',
+  reject: 'cutesmith.reject',
+  remove: 'cutesmith.remove',
+  check: 'cutesmith.check',
+  review: 'cutesmith.review',
+  addInputs: 'cutesmith.addInputs',
+} as const;
+export type ServerCommand = (typeof ServerCommand)[keyof typeof ServerCommand];
+
+/** Request: no parameters but `{}`, answered with a `JobsResult`. */
+export const JOBS_REQUEST = 'cutesmith/jobs';
+
+/** Notification from the server, with a `JobState`. */
+export const JOB_CHANGED = 'cutesmith/jobChanged';
+
+/** A module class: `class` is its qualified name within the file. */
+export interface ClassRef {
+  readonly uri: string;
+  readonly class: string;
+}
+
+export interface CheckRef extends ClassRef {
+  /** Absolute path of the kernel file to validate. */
+  readonly candidate: string;
+}
+
+export type State = 'idle' | 'running' | 'ready' | 'compiled' | 'failed' | 'accepted' | 'stale' | 'cancelled';
+
+export interface JobState extends ClassRef {
+  readonly state: State;
+  readonly stage: string;
+  readonly message: string;
+  readonly best: Candidate | null;
+}
+
+/** The part of the evaluator's `Candidate` that the extension shows. */
+export interface Candidate {
+  readonly id: string;
+  readonly ok: boolean | null;
+  readonly speedup: { readonly eager: number | null; readonly compile: number | null } | null;
+}
+
+export interface JobsResult {
+  readonly jobs: readonly JobState[];
+}
+
+/** `initializationOptions`, and the `cutesmith` section of the configuration. */
+export interface ServerOptions {
+  readonly interpreter: string;
+  readonly device: string;
+  readonly archs: readonly string[];
+  readonly trusted: boolean;
+}

@@ -1,0 +1,161 @@
+import * as vscode from 'vscode';
+import { DidChangeConfigurationNotification, type LanguageClient } from 'vscode-languageclient/node';
+import { createClient } from './client';
+import { JobList } from './jobs';
+import { type Launch, type Launcher, optionsWith } from './launch';
+import type { Log } from './log';
+import { errorText } from './log';
+import type { Notices } from './notices';
+import { JOB_CHANGED, JOBS_REQUEST, type JobsResult, type JobState } from './protocol';
+import { Coalesced, CrashBudget } from './restart';
+import { ServerProcess } from './serverProcess';
+import { SECTION } from './settings';
+import type { ServerStatus } from './status';
+
+const START_DEADLINE_MS = 60_000;
+const STOP_GRACE_MS = 2_000;
+const CRASHES_ALLOWED = 2;
+const CRASH_WINDOW_MS = 3 * 60_000;
+
+interface Running {
+  readonly client: LanguageClient;
+  readonly process: ServerProcess;
+  readonly launch: Launch;
+}
+
+/** The one language server of this window: starts it, restarts it, and says once when it cannot. */
+export class Server {
+  readonly jobs = new JobList();
+  private readonly changed = new vscode.EventEmitter<void>();
+  readonly onDidChange = this.changed.event;
+  private readonly restarts = new Coalesced(() => this.relaunch());
+  private readonly crashes = new CrashBudget(CRASHES_ALLOWED, CRASH_WINDOW_MS);
+  private current: ServerStatus = 'stopped';
+  private running: Running | undefined;
+  private closing = false;
+
+  constructor(
+    private readonly launcher: Launcher,
+    private readonly notices: Notices,
+    private readonly log: Log,
+  ) {}
+
+  get status(): ServerStatus {
+    return this.current;
+  }
+
+  /** Starts the server, or starts it anew. Calls made meanwhile end in one more restart. */
+  restart(reason: string): Promise<void> {
+    this.log.info(`Starting the server: ${reason}.`);
+    return this.restarts.request();
+  }
+
+  async restartIfInterpreterChanged(): Promise<void> {
+    const next = await this.launcher.interpreter();
+    if (next.path !== this.running?.launch.options.interpreter) {
+      await this.restart(`the interpreter is now ${next.path}`);
+    }
+  }
+
+  /** Tells the running server its settings; those that decide which process runs need a restart instead. */
+  async sendSettings(): Promise<void> {
+    if (this.running) {
+      const settings = { [SECTION]: optionsWith(this.running.launch.options.interpreter) };
+      await this.running.client.sendNotification(DidChangeConfigurationNotification.type, { settings });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.closing = true;
+    await this.restarts.request();
+    this.changed.dispose();
+  }
+
+  private async relaunch(): Promise<void> {
+    await this.shutDown();
+    if (this.closing) {
+      return;
+    }
+    this.become('starting');
+    try {
+      await this.launch(await this.launcher.plan());
+      this.become('running');
+    } catch (error) {
+      await this.shutDown();
+      this.notices.cannotStart(error);
+    }
+  }
+
+  private async launch(launch: Launch): Promise<void> {
+    const process = await ServerProcess.start(launch.command, launch.cwd, (line) => {
+      this.log.info(`[server] ${line}`);
+    });
+    const client = createClient(process, launch.options, this.log, () => void this.onClosed(process));
+    this.running = { client, process, launch };
+    client.onNotification(JOB_CHANGED, (job: JobState) => {
+      this.jobs.update(job);
+      this.changed.fire();
+    });
+    await startWithin(START_DEADLINE_MS, client, process);
+    this.jobs.replace((await client.sendRequest<JobsResult>(JOBS_REQUEST, {})).jobs);
+    this.log.info(`The server is running: ${client.initializeResult?.serverInfo?.version ?? 'version unknown'}.`);
+  }
+
+  /** The connection ended. While starting, `start` rejects and tells; here only what was running counts. */
+  private async onClosed(process: ServerProcess): Promise<void> {
+    if (this.current !== 'running' || this.running?.process !== process) {
+      return;
+    }
+    const ending = await describeEnd(process);
+    this.log.error(`The server stopped unexpectedly: ${ending}.`);
+    if (this.crashes.spend()) {
+      await this.restart('it stopped unexpectedly');
+    } else {
+      await this.shutDown();
+      this.notices.keepsStopping(ending);
+    }
+  }
+
+  private async shutDown(): Promise<void> {
+    const ending = this.running;
+    this.running = undefined;
+    this.jobs.replace([]);
+    this.become('stopped');
+    if (!ending) {
+      return;
+    }
+    await ending.client.stop(STOP_GRACE_MS).catch((error: unknown) => {
+      this.log.debug(`The server did not take its shutdown: ${errorText(error)}`);
+    });
+    await ending.process.end(STOP_GRACE_MS);
+  }
+
+  private become(status: ServerStatus): void {
+    this.current = status;
+    void vscode.commands.executeCommand('setContext', 'cutesmith.running', status === 'running');
+    this.changed.fire();
+  }
+}
+
+/** A server that does not answer `initialize` in time is killed, which makes `start` reject. */
+async function startWithin(deadlineMs: number, client: LanguageClient, process: ServerProcess): Promise<void> {
+  const deadline = AbortSignal.timeout(deadlineMs);
+  const kill = (): boolean => process.child.kill('SIGKILL');
+  deadline.addEventListener('abort', kill);
+  try {
+    await client.start();
+  } catch (error) {
+    kill();
+    await process.exited;
+    const ending = process.lastWords ?? errorText(error);
+    const why = deadline.aborted ? `no answer within ${deadlineMs / 1000} seconds` : ending;
+    throw new Error(`The CuteSmith server did not start: ${why}`, { cause: error });
+  } finally {
+    deadline.removeEventListener('abort', kill);
+  }
+}
+
+async function describeEnd(process: ServerProcess): Promise<string> {
+  const how = await process.exited;
+  return process.lastWords ? `${process.lastWords} (${how})` : how;
+}

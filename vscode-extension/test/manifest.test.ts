@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { CLASS_COMMANDS, PaletteCommand } from '../src/paletteCommands';
+import { JOB_CHANGED, JOBS_REQUEST, ServerCommand, type ServerOptions } from '../src/protocol';
+
+interface Manifest {
+  main: string;
+  icon: string;
+  capabilities: { untrustedWorkspaces: { restrictedConfigurations: string[] } };
+  contributes: {
+    commands: { command: string }[];
+    menus: { commandPalette: { command: string; when: string }[] };
+    configuration: { properties: Record<string, unknown> };
+  };
+}
+
+const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest;
+const contributed = manifest.contributes.commands.map((each) => each.command);
+const serverProtocol = readFileSync('../server/cutesmith_server/protocol.py', 'utf8');
+
+test('every contributed command has a handler, and every handler a title', () => {
+  const handled = [...Object.keys(CLASS_COMMANDS), ...Object.values(PaletteCommand)];
+  assert.deepEqual([...contributed].sort(), handled.sort());
+});
+
+test('no contributed command has the id of a server command, which the client registers', () => {
+  const serverCommands = new Set<string>(Object.values(ServerCommand));
+  assert.deepEqual(
+    contributed.filter((id) => serverCommands.has(id)),
+    [],
+  );
+});
+
+test('commands on a class are in the palette only for Python files of a running server', () => {
+  const entries = new Map(manifest.contributes.menus.commandPalette.map((each) => [each.command, each.when]));
+  for (const id of Object.keys(CLASS_COMMANDS)) {
+    assert.match(entries.get(id) ?? '', /^cutesmith\.running && editorLangId == python/, id);
+  }
+});
+
+test('what decides which program runs is restricted in an untrusted workspace', () => {
+  assert.deepEqual(manifest.capabilities.untrustedWorkspaces.restrictedConfigurations, [
+    'cutesmith.interpreter',
+    'cutesmith.serverCommand',
+  ]);
+});
+
+test('the settings the server reads are contributed', () => {
+  const sent: ServerOptions = { interpreter: '', device: 'auto', archs: [], trusted: false };
+  for (const name of Object.keys(sent).filter((each) => each !== 'trusted')) {
+    assert.ok(`cutesmith.${name}` in manifest.contributes.configuration.properties, name);
+  }
+});
+
+test('the icon exists', () => {
+  assert.ok(existsSync(manifest.icon));
+});
+
+test('protocol.ts has the names of the server’s protocol.py, and no others', () => {
+  const names = [...serverProtocol.matchAll(/^[A-Z_]+ = "(cutesmith[./]\w+)"$/gm)].map((match) => match[1]);
+  assert.deepEqual(names.sort(), [...Object.values(ServerCommand), JOBS_REQUEST, JOB_CHANGED].sort());
+});
+
+test('the states of a job are the server’s', () => {
+  const states = /^State = Literal\[(.*)\]$/m.exec(serverProtocol)?.[1];
+  const mirrored = /^export type State = (.*);$/m.exec(readFileSync('src/protocol.ts', 'utf8'))?.[1];
+  assert.equal(states?.replaceAll('"', '').replaceAll(', ', ' '), mirrored?.replaceAll("'", '').replaceAll(' | ', ' '));
+});
