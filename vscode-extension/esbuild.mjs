@@ -1,6 +1,7 @@
 // Bundles the extension into dist/, or with --tests its unit tests into out/test/.
 import { readdirSync, rmSync } from 'node:fs';
 import { build, context } from 'esbuild';
+import { writeThirdPartyLicenses } from './licenses.mjs';
 
 const flags = new Set(process.argv.slice(2));
 const production = flags.has('--production');
@@ -13,6 +14,7 @@ const extension = {
   external: ['vscode'],
   minify: production,
   sourcemap: !production,
+  metafile: true,
 };
 const tests = {
   ...common,
@@ -31,5 +33,6 @@ if (flags.has('--tests')) {
   await (await context(extension)).watch();
 } else {
   rmSync('dist', { recursive: true, force: true });
-  await build(extension);
+  const { metafile } = await build(extension);
+  writeThirdPartyLicenses(metafile, 'dist/THIRD_PARTY_LICENSES.txt');
 }
