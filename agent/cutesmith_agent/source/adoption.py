@@ -32,6 +32,7 @@ def adopt(text: str, qualname: str, kernel: str, *, relative: bool, replace: boo
     relative: import it as `from . import kernel`. replace: where the class has a kernel already, put this one in its
     place. Raises EditRefusedError where the result would not be exactly the old behaviour plus the kernel."""
     source = parse(text)
+    _check_parses(source)
     found = _only_class(source, qualname)
     guard = _guard_of(source, found)
     if guard is not None and replace:
@@ -42,9 +43,7 @@ def adopt(text: str, qualname: str, kernel: str, *, relative: bool, replace: boo
     imported = find_import(source, kernel)
     _check_name_is_free(source, kernel, within=imported.statement if imported else None)
     edits = () if imported else (add_import(source, kernel, found.node, relative=relative),)
-    edits = (*edits, _add_guard(source, qualname, method, kernel))
-    _check_parses(source, edits)
-    return edits
+    return (*edits, _add_guard(source, qualname, method, kernel))
 
 
 def remove(text: str, qualname: str, kernel: str) -> tuple[Edit, ...]:
@@ -131,18 +130,18 @@ def _forward(source: Source, found: ClassNode) -> Method:
             f"{found.qualname} has no forward of its own in this file: write one, or choose the class that has it."
         )
     method = read_method(source, found.forward)
-    reason = _why_unguardable(method)
+    reason = _why_unguardable(method, _function(found.forward))
     if reason:
         raise EditRefusedError(f"forward of {found.qualname} (line {method.line}) {reason}")
     return method
 
 
-def _why_unguardable(method: Method) -> str | None:
+def _why_unguardable(method: Method, function: Node) -> str | None:
     decorator = next((text for text in method.decorators if text.lstrip("@ ").split("(")[0] in _UNBOUND), None)
     extra = next((parameter for parameter in method.inputs if parameter.kind != "positional"), None)
     if decorator:
         return f"is decorated with {decorator}: a kernel needs a plain method."
-    if method.is_async or method.is_generator:
+    if method.is_async or _yields(function.child_by_field_name("body")):
         return "is a coroutine or a generator: a kernel can only return its result."
     if not method.parameters or method.parameters[0].kind != "positional":
         return "has no self parameter: a kernel needs it to reach the module."
@@ -154,6 +153,13 @@ def _why_unguardable(method: Method) -> str | None:
     if method.body_start is None:
         return "has no statements: write its body first."
     return None
+
+
+def _yields(node: Node | None) -> bool:
+    """Whether a body yields, functions and lambdas within it aside."""
+    if node is None or node.type in ("function_definition", "lambda"):
+        return False
+    return node.type == "yield" or any(_yields(child) for child in node.named_children)
 
 
 def _check_name_is_free(source: Source, name: str, within: Node | None) -> None:
@@ -192,16 +198,15 @@ def _remove_guard(source: Source, guard: KernelGuard) -> Edit:
     return Edit(lines.span(lines.line_of(span.start)).start, lines.span(lines.line_of(span.end)).end, "")
 
 
-def _check_parses(source: Source, edits: tuple[Edit, ...]) -> None:
+def _check_parses(source: Source) -> None:
     """Half-typed code is not edited. tree-sitter or Python itself may vouch for it: each knows syntax the other
     lacks."""
-    result = apply_edits(source.text, edits)
-    if not source.tree.root_node.has_error and not parse(result).tree.root_node.has_error:
+    if not source.tree.root_node.has_error:
         return
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(result.removeprefix("\ufeff"))
+            ast.parse(source.text.removeprefix("\ufeff"))
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         place = f" near line {line}" if line else ""

@@ -46,7 +46,9 @@ def _kernel_of(source: Source, statement: Node) -> str | None:
 
 
 def _method_call(source: Source, node: Node) -> tuple[str, str] | None:
-    """("name", "method") of the call `name.method(...)`."""
+    """("name", "method") of the call `name.method(...)`, parenthesised or not."""
+    while node.type == "parenthesized_expression" and node.named_children:
+        node = node.named_children[0]
     function = node.child_by_field_name("function") if node.type == "call" else None
     if function is None or function.type != "attribute" or function.named_children[0].type != "identifier":
         return None

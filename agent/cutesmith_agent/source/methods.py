@@ -34,7 +34,6 @@ class Method:
     parameters: tuple[Parameter, ...]
     decorators: tuple[str, ...]
     is_async: bool
-    is_generator: bool
     header_end: int  # after the colon
     docstring_end: int | None
     body_start: int | None  # first statement after the docstring; None: there is none
@@ -63,7 +62,6 @@ def read_method(source: Source, node: Node) -> Method:
         parameters=_parameters(source, function.child_by_field_name("parameters")),
         decorators=tuple(source.read(child) for child in node.children if child.type == "decorator"),
         is_async=function.children[0].type == "async",
-        is_generator=_yields(function.child_by_field_name("body")),
         header_end=source.span(colon).end,
         docstring_end=source.span(docstring).end if docstring else None,
         body_start=source.span(rest[0]).start if rest else None,
@@ -97,13 +95,6 @@ def _indent(source: Source, node: Node) -> str:
 def _field(source: Source, node: Node, name: str) -> str | None:
     child = node.child_by_field_name(name)
     return None if child is None else source.read(child)
-
-
-def _yields(node: Node | None) -> bool:
-    """Whether a body yields, functions and lambdas within it aside."""
-    if node is None or node.type in ("function_definition", "lambda"):
-        return False
-    return node.type == "yield" or any(_yields(child) for child in node.named_children)
 
 
 def _parameters(source: Source, node: Node | None) -> tuple[Parameter, ...]:

@@ -68,8 +68,12 @@ class Source:
         start, end = damaged[0].start_byte, damaged[-1].end_byte
         cuts = [match.start() for match in _STATEMENT_AT_MARGIN.finditer(self.data, start, end)]
         bounds = sorted({start, *_without_decorated(self.data, cuts), end})
+        row = self.data.count(b"\n", 0, start)
         for low, high in itertools.pairwise(bounds):
-            yield from _parse_piece(self.data, low, high).root_node.named_children
+            next_row = row + self.data.count(b"\n", low, high)
+            piece = Range((row, _column(self.data, low)), (next_row, _column(self.data, high)), low, high)
+            yield from Parser(_language(), included_ranges=[piece]).parse(self.data).root_node.named_children
+            row = next_row
 
 
 def _without_decorated(data: bytes, cuts: list[int]) -> list[int]:
@@ -77,14 +81,12 @@ def _without_decorated(data: bytes, cuts: list[int]) -> list[int]:
     return [cut for index, cut in enumerate(cuts) if not (index and data[cuts[index - 1] : cut].startswith(b"@"))]
 
 
-def _parse_piece(data: bytes, start: int, end: int) -> Tree:
-    """The tree of a part of the text, counted in the whole text."""
-    piece = Range(_point(data, start), _point(data, end), start, end)
-    return Parser(_language(), included_ranges=[piece]).parse(data)
-
-
 def _point(data: bytes, byte: int) -> tuple[int, int]:
-    return data.count(b"\n", 0, byte), byte - (data.rfind(b"\n", 0, byte) + 1)
+    return data.count(b"\n", 0, byte), _column(data, byte)
+
+
+def _column(data: bytes, byte: int) -> int:
+    return byte - (data.rfind(b"\n", 0, byte) + 1)
 
 
 def parse(text: str | bytes, previous: Source | None = None) -> Source:

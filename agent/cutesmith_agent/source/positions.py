@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Literal
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
@@ -47,17 +48,24 @@ def _width(text: str, encoding: Encoding) -> int:
     return len(text) + sum(char > "\uffff" for char in text)
 
 
+def _line_starts(text: str) -> list[int]:
+    if "\r" in text:
+        return [0, *(match.end() for match in _LINE_END.finditer(text))]
+    return list(accumulate((len(line) + 1 for line in text.split("\n")[:-1]), initial=0))
+
+
 class Lines:
     """The lines of a text, and conversions between its three ways of counting."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
+        self.starts = _line_starts(text)
+        self._is_ascii = text.isascii()  # then characters are bytes
 
     @cached_property
     def _byte_starts(self) -> list[int]:
         """Byte offset of each line."""
-        if self.text.isascii():
+        if self._is_ascii:
             return self.starts
         ends = [*self.starts[1:], len(self.text)]
         total, starts = 0, []
@@ -83,6 +91,8 @@ class Lines:
 
     def char(self, byte: int) -> int:
         """The character that begins at a byte offset."""
+        if self._is_ascii:
+            return byte
         line = bisect_right(self._byte_starts, byte) - 1
         rest, span = byte - self._byte_starts[line], self.span(line)
         content = self.text[span.start : span.end]
@@ -92,6 +102,8 @@ class Lines:
 
     def byte(self, char: int) -> int:
         """The byte offset at which a character begins."""
+        if self._is_ascii:
+            return char
         line = self.line_of(char)
         return self._byte_starts[line] + len(to_bytes(self.text[self.starts[line] : char]))
 
