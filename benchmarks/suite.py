@@ -64,6 +64,9 @@ class Example:
     def file(self) -> Path:
         return EXAMPLES / f"{self.stem}.py"
 
+    def case(self, name: str, constants: dict[str, str]) -> Case:
+        return Case(name, self.file, self.qualname, self.kind, constants)
+
 
 EXAMPLE_MODULES = (
     Example("new_gelu", "NewGELU", "pointwise", "FEATURES"),
@@ -111,4 +114,4 @@ def _cases_of(example: Example) -> Iterator[Case]:
             size = {example.width: str(width)} if example.width and width else {}
             shape = f" 8192×{width}" if width else ""
             name = f"{example.stem}{shape} {dtype}"
-            yield Case(name, example.file, example.qualname, example.kind, size | {"DTYPE": torch_dtype})
+            yield example.case(name, size | {"DTYPE": torch_dtype})

@@ -24,7 +24,7 @@ def build(
     example: suite.Example, folder: Path, dtype: str = "torch.float32"
 ) -> tuple[torch.nn.Module, list[torch.Tensor]]:
     """The example's module in eval mode and its inputs, at a small size."""
-    case = suite.Case(example.stem, example.file, example.qualname, example.kind, SMALL | {"DTYPE": dtype})
+    case = example.case(example.stem, SMALL | {"DTYPE": dtype})
     spec = importlib.util.spec_from_file_location(f"small_{example.stem}", case.write(folder))
     assert spec is not None
     assert spec.loader is not None

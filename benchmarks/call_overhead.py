@@ -1,0 +1,37 @@
+"""What a call of an accepted kernel costs the host, on inputs so small that launching is all there is to do.
+
+For each example on this CUDA device, in microseconds a call: the compiled kernel by itself, the op, guard and op as an
+accepted file calls them, the module, and the module under torch.compile. Rewrites results/call_overhead.jsonl.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from pipeline import accept, measure_accepted, optimize
+from records import RESULTS, append_line, environment_fields
+from suite import EXAMPLE_MODULES, Example
+
+TINY = {"ROWS": "8", "FEATURES": "128", "CLASSES": "128", "BATCH": "1", "HEADS": "1", "LENGTH": "8", "HEAD_DIM": "64"}
+
+
+def main() -> None:
+    results = RESULTS / "call_overhead.jsonl"
+    results.unlink(missing_ok=True)
+    common = environment_fields()
+    with tempfile.TemporaryDirectory(prefix="cutesmith-overhead-") as work:
+        for example in EXAMPLE_MODULES:
+            microseconds = measure(example, Path(work) / example.stem)
+            append_line(results, common | {"case": example.stem, "us": microseconds})
+            print(example.stem, {name: round(value, 2) for name, value in microseconds.items()}, flush=True)
+
+
+def measure(example: Example, folder: Path) -> dict[str, float]:
+    file = example.case(example.stem, TINY).write(folder)
+    report = optimize(file, example.qualname)
+    return measure_accepted("host", accept(file, example.qualname, report, folder / "accepted"), example.qualname)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""The real main job on a file, by the agent's own process, and the accepted copy it leads to. Imports no torch."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from cutesmith_agent.source.adoption import adopt
+from cutesmith_agent.source.edits import apply_edits
+
+
+@dataclass(frozen=True)
+class AcceptedCopy:
+    """A copy of the user's file with the kernel taken in."""
+
+    file: Path
+    kernel: str  # the kernel's module name
+
+
+def optimize(file: Path, qualname: str, *, device: str = "auto", timeout_s: float = 600.0) -> dict[str, Any]:
+    """The agent's report on the class. Raises RuntimeError with the agent's last words when it gives none."""
+    job = {
+        "kind": "optimize",
+        "task": {"file": str(file), "qualname": qualname},
+        "workspace": str(file.parent),
+        "interpreter": sys.executable,
+        "source": None,
+        "archs": [],
+        "device": device,
+        "resume": False,
+    }
+    command = [sys.executable, "-m", "cutesmith_agent"]
+    run = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, timeout=timeout_s)
+    events = [json.loads(line) for line in run.stdout.splitlines()]
+    if not events or events[-1]["event"] != "done":
+        raise RuntimeError(f"the agent gave no report on {qualname} (exit {run.returncode}): {run.stderr[-2000:]}")
+    return events[-1]["report"]
+
+
+def best_of(report: dict[str, Any]) -> dict[str, Any]:
+    """The best candidate. Raises RuntimeError with the reasons when there is none."""
+    for candidate in report["candidates"]:
+        if candidate["id"] == report["best"]:
+            return candidate
+    reasons = [finding["message"] for source in (report, *report["candidates"]) for finding in source["findings"]]
+    raise RuntimeError(f"no kernel for {report['task']['class']}: {report['stopped']} {' '.join(reasons)}")
+
+
+def accept(file: Path, qualname: str, report: dict[str, Any], folder: Path) -> AcceptedCopy:
+    """Writes to `folder` what accepting the report's kernel would write beside `file`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    kernel = folder / Path(report["kernel"]["path"]).name
+    kernel.write_text(report["kernel"]["source"])
+    text = file.read_text()
+    patched = folder / file.name
+    patched.write_text(apply_edits(text, adopt(text, qualname, kernel.stem, relative=False)))
+    return AcceptedCopy(patched, kernel.stem)
+
+
+def measure_accepted(what: Literal["device", "host"], copy: AcceptedCopy, qualname: str) -> dict[str, Any]:
+    """What accepted.py measures, in a process of its own. Raises RuntimeError when that fails."""
+    script = Path(__file__).with_name("accepted.py")
+    command = [sys.executable, str(script), what, str(copy.file), qualname, copy.kernel]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    if run.returncode != 0:
+        raise RuntimeError(f"the accepted {qualname} failed: {run.stderr[-2000:]}")
+    return json.loads(run.stdout.splitlines()[-1])

@@ -1,0 +1,106 @@
+"""Writes the tables of docs/performance.md, between their markers, from the results files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from records import RESULTS, read_lines
+from suite import ROOT, kernelbench_cases, serving_cases
+
+PAGE = ROOT / "docs" / "performance.md"
+NOT_MEASURED = "not measured yet"
+Record = dict[str, Any]
+
+TIMES_HEAD = (
+    "| case | eager ms | torch.compile ms | ours ms | MB | of a copy | error ours / eager | precision | in compile |\n"
+    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- | ---: |"
+)
+OVERHEAD_HEAD = (
+    "| example | kernel µs | op µs | guard and op µs | over the kernel | module µs | under torch.compile µs |\n"
+    "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+)
+
+
+def main() -> None:
+    measured = latest(read_lines(RESULTS / "memory_bound.jsonl"))
+    overhead = latest(read_lines(RESULTS / "call_overhead.jsonl"))
+    page = PAGE.read_text()
+    page = put(page, "kernelbench", times_table(select(measured, (case.name for case in kernelbench_cases()))))
+    page = put(page, "serving", times_table(select(measured, (case.name for case in serving_cases()))))
+    page = put(page, "overhead", table(OVERHEAD_HEAD, overhead_row, list(overhead.values())))
+    PAGE.write_text(page)
+
+
+def latest(records: Iterable[Record]) -> dict[str, Record]:
+    return {record["case"]: record for record in records}
+
+
+def select(records: dict[str, Record], names: Iterable[str]) -> list[Record]:
+    return [records[name] for name in names if name in records]
+
+
+def put(page: str, marker: str, content: str) -> str:
+    """The page with what stands between `<!-- marker -->` and `<!-- /marker -->` replaced."""
+    pattern = rf"(<!-- {marker} -->\n).*?(\n<!-- /{marker} -->)"
+    changed, count = re.subn(pattern, lambda match: f"{match[1]}{content}{match[2]}", page, flags=re.DOTALL)
+    if count != 1:
+        raise SystemExit(f"{PAGE} must have the markers <!-- {marker} --> and <!-- /{marker} --> once; found {count}.")
+    return changed
+
+
+def times_table(records: list[Record]) -> str:
+    return table(TIMES_HEAD, times_row, records)
+
+
+def table(head: str, row: Callable[[Record], str], records: list[Record]) -> str:
+    """The rows, and below them where and when they were measured."""
+    if not records:
+        return NOT_MEASURED
+    return "\n".join([head, *map(row, records), "", provenance(records)])
+
+
+def provenance(records: list[Record]) -> str:
+    """One line per environment that the records name."""
+    seen: dict[str, set[str]] = {}
+    for record in records:
+        env = record["environment"]
+        where = f"{env['device']}, driver {env['driver']}, torch {env['torch']}, nvidia-cutlass-dsl {env['dsl']}"
+        seen.setdefault(where, set()).add(record["date"])
+    return "\n".join(f"Measured on {where}; {', '.join(sorted(dates))}." for where, dates in seen.items())
+
+
+def times_row(record: Record) -> str:
+    if "failed" in record:
+        return f"| {record['case']} | no result: {one_line(record['failed'])} | | | | | | | |"
+    best, timing = record["best"], record["best"]["timing"]
+    ms = {arm["name"]: f"{arm['median_ms']:.4f}" for arm in timing["arms"]}
+    cells = [
+        record["case"],
+        ms.get("eager", "–"),
+        ms.get("compile", "–"),
+        ms["candidate"],
+        f"{timing['bytes'] / 1e6:.1f}",
+        f"{timing['fraction_of_copy']:.3f}",
+        f"{best['error']['candidate']:.1e} / {best['error']['eager']:.1e}",
+        best["precision"],
+        f"×{record['in_compile']['ratio']:.3f}",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def overhead_row(record: Record) -> str:
+    us = record["us"]
+    over = us["guarded_op"] - us["raw"]
+    values = [us["raw"], us["op"], us["guarded_op"], over, us["direct"], us["compiled"]]
+    return f"| {record['case']} | {' | '.join(f'{value:.1f}' for value in values)} |"
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")[:160]
+
+
+if __name__ == "__main__":
+    main()
