@@ -52,13 +52,18 @@ def best_of(report: dict[str, Any]) -> dict[str, Any]:
 
 def accept(file: Path, qualname: str, report: dict[str, Any], folder: Path) -> AcceptedCopy:
     """Writes to `folder` what accepting the report's kernel would write beside `file`."""
+    kernel = report["kernel"]
+    return write_accepted(file, qualname, Path(kernel["path"]).stem, kernel["source"], folder)
+
+
+def write_accepted(file: Path, qualname: str, kernel: str, source: str, folder: Path) -> AcceptedCopy:
+    """A copy of `file` in `folder` with the kernel's module of that name and source taken in."""
     folder.mkdir(parents=True, exist_ok=True)
-    kernel = folder / Path(report["kernel"]["path"]).name
-    kernel.write_text(report["kernel"]["source"])
+    (folder / f"{kernel}.py").write_text(source)
     text = file.read_text()
     patched = folder / file.name
-    patched.write_text(apply_edits(text, adopt(text, qualname, kernel.stem, relative=False)))
-    return AcceptedCopy(patched, kernel.stem)
+    patched.write_text(apply_edits(text, adopt(text, qualname, kernel, relative=False)))
+    return AcceptedCopy(patched, kernel)
 
 
 def measure_accepted(what: Literal["device", "host"], copy: AcceptedCopy, qualname: str) -> dict[str, Any]:

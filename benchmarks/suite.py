@@ -101,11 +101,18 @@ def serving_cases() -> tuple[Case, ...]:
 
 
 def all_cases() -> tuple[Case, ...]:
-    """Every case; the first ones stand for each kind of kernel, so that a run cut short has shown something of all."""
-    cases = kernelbench_cases() + serving_cases()
-    first = ("88 NewGELU", "23 Softmax", "19 ReLU")
-    leading = [case for case in cases if case.name in first or case.name.endswith("4096 bf16")]
-    return tuple(leading) + tuple(case for case in cases if case not in leading)
+    """Every case, the core ones first, so that a run cut short has shown something of each kind of kernel."""
+    core = core_cases()
+    return core + tuple(case for case in kernelbench_cases() + serving_cases() if case not in core)
+
+
+def core_cases() -> tuple[Case, ...]:
+    """A few cases that stand for every kind of kernel: both extremes of KernelBench, each example once in bf16."""
+    tasks = [case for case in kernelbench_cases() if case.name.split()[0] in ("19", "23", "24", "25", "88")]
+    examples = [
+        case for case in serving_cases() if case.name.endswith("bf16") and str(SERVING_WIDTHS[1]) not in case.name
+    ]
+    return tuple(tasks + examples)
 
 
 def _cases_of(example: Example) -> Iterator[Case]:

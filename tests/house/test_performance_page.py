@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 import report
 
 ENVIRONMENT = {"device": "NVIDIA H200", "driver": "580.1", "torch": "2.11", "dsl": "4.8.1"}
