@@ -28,7 +28,7 @@ def drafts_of(worker: Worker, task: Task) -> tuple[Draft, ...]:
     assert inspection.graph is not None, inspection.findings
     arch = inspection.environment.arch
     assert arch is not None, "the worker sees no CUDA device"
-    proposal = propose(inspection, Target(task.qualname, Path(task.file).stem, arch))
+    proposal = propose(inspection, Target(task.qualname, Path(task.file), arch))
     assert proposal.drafts, proposal.findings
     return proposal.drafts
 
