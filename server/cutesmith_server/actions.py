@@ -1,0 +1,112 @@
+"""Code actions: what the lens offers for the class at the cursor, and two things it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from cutesmith_server import protocol
+from cutesmith_server.candidates_nearby import candidates_for, is_candidate, modules_for
+from cutesmith_server.diagnostics import NO_INPUTS
+from cutesmith_server.jobs import ClassKey
+from cutesmith_server.protocol import DIAGNOSTIC_SOURCE
+from cutesmith_server.views import ClassView
+
+if TYPE_CHECKING:
+    from cutesmith_server.documents import Document
+    from cutesmith_server.studio import Studio
+
+_REWRITE = "refactor.rewrite.cutesmith"
+
+
+@dataclass(frozen=True)
+class _Offer:
+    title: str
+    kind: str
+    command: str
+    argument: dict[str, str]
+    fixes: list[types.Diagnostic] | None = None
+
+
+def actions(
+    studio: Studio, document: Document, params: types.CodeActionParams
+) -> list[types.CodeAction | types.Command]:
+    """What can be done at the range, in the kinds the editor asked for."""
+    only = params.context.only
+    offers = [offer for offer in _offers(studio, document, params) if not only or _is_among(offer.kind, only)]
+    return [_as_answer(offer, literal=studio.client.takes_code_actions) for offer in offers]
+
+
+def _is_among(kind: str, wanted: Sequence[types.CodeActionKind | str]) -> bool:
+    names = [each.value if isinstance(each, types.CodeActionKind) else each for each in wanted]
+    return any(name in ("", kind) or kind.startswith(f"{name}.") for name in names)
+
+
+def _offers(studio: Studio, document: Document, params: types.CodeActionParams) -> Iterator[_Offer]:
+    outline = studio.outline(document.path)
+    found = outline.at(document.text.offset_at(params.range.start))
+    if found is not None and found.forward is not None:
+        view = studio.view(ClassKey(document.path, found.qualname))
+        yield from _for_state(view)
+        yield from _checks(studio, view)
+        yield from _quick_fixes(view, params.context.diagnostics)
+    if is_candidate(document.path, document.text.content):
+        yield from _checks_of_this_file(studio, document)
+
+
+def _for_state(view: ClassView) -> Iterator[_Offer]:
+    name = view.key.qualname
+    if view.state == "running":
+        yield _offer(view, f"Cancel the CuTe kernel for {name}", "cancel", protocol.CANCEL)
+        return
+    title = "Generate CuTe kernel" if view.state in ("idle", "cancelled", "failed") else "Generate CuTe kernel again"
+    yield _offer(view, f"{title} for {name}", "generate", protocol.GENERATE)
+    if view.outcome is not None and view.outcome.is_proposal:
+        yield _offer(view, f"Accept CuTe kernel for {name} ({view.message})", "accept", protocol.ACCEPT)
+        yield _offer(view, f"Review CuTe kernel for {name}", "review", protocol.REVIEW)
+    if view.state in ("ready", "compiled", "stale", "failed"):
+        yield _offer(view, f"Reject CuTe kernel for {name}", "reject", protocol.REJECT)
+    if view.found is not None and view.found.has_kernel:
+        yield _offer(view, f"Remove CuTe kernel from {name}", "remove", protocol.REMOVE)
+
+
+def _offer(view: ClassView, title: str, kind: str, command: str) -> _Offer:
+    return _Offer(title, f"{_REWRITE}.{kind}", command, view.argument())
+
+
+def _checks(studio: Studio, view: ClassView) -> Iterator[_Offer]:
+    if view.state == "running":
+        return
+    open_files = [(each.path, each.text.content) for each in studio.documents]
+    for candidate in candidates_for(view.key.path, view.key.qualname, open_files):
+        yield _check(view, candidate, f"Validate {candidate.name} against {view.key.qualname}")
+
+
+def _checks_of_this_file(studio: Studio, document: Document) -> Iterator[_Offer]:
+    open_files = [(each.path, studio.outline(each.path)) for each in studio.documents]
+    for path, qualname in modules_for(document.path, document.text.content, open_files):
+        view = studio.view(ClassKey(path, qualname))
+        yield _check(view, document.path, f"Validate this kernel against its module ({qualname} in {path.name})")
+
+
+def _check(view: ClassView, candidate: Path, title: str) -> _Offer:
+    return _Offer(title, f"{_REWRITE}.check", protocol.CHECK, view.argument(candidate=str(candidate)))
+
+
+def _quick_fixes(view: ClassView, diagnostics: Sequence[types.Diagnostic]) -> Iterator[_Offer]:
+    ours = [each for each in diagnostics if each.source == DIAGNOSTIC_SOURCE and each.code == NO_INPUTS]
+    if ours:
+        yield _Offer(
+            "Add get_inputs()", types.CodeActionKind.QuickFix.value, protocol.ADD_INPUTS, view.argument(), ours
+        )
+
+
+def _as_answer(offer: _Offer, *, literal: bool) -> types.CodeAction | types.Command:
+    command = types.Command(offer.title, offer.command, arguments=[offer.argument])
+    if not literal:
+        return command
+    return types.CodeAction(offer.title, kind=offer.kind, diagnostics=offer.fixes, command=command)

@@ -1,0 +1,191 @@
+"""One agent process: a JSON job in, events out, and a certain end.
+
+The editor's server and the command line both run jobs through here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from cutesmith_evaluator.processes import descendants
+
+log = logging.getLogger(__name__)
+
+_LINE_LIMIT = 64 * 2**20  # bytes; a report holds whole kernel sources
+_GRACE_S = 3.0
+
+# The agent dies with us even when we are killed. Set in the child itself: a preexec_fn could deadlock in a
+# process that has threads. After prctl the parent may already be gone, hence the second look.
+_START_AGENT = """\
+import ctypes, os, runpy, signal, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+    if os.getppid() != {parent}:
+        sys.exit(1)
+runpy.run_module("cutesmith_agent", run_name="__main__", alter_sys=True)
+"""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the agent is asked to do, as it goes over the wire (`docs/contracts.md`, Agent process)."""
+
+    kind: Literal["optimize", "check"]
+    task: dict[str, str]
+    workspace: str
+    interpreter: str
+    source: str | None = None
+    candidate: str | None = None
+    archs: tuple[str, ...] = ()
+    device: str = "auto"
+    resume: bool = True
+
+
+@dataclass(frozen=True)
+class StageReached:
+    stage: str
+    message: str
+    fraction: float
+
+
+@dataclass(frozen=True)
+class CandidateJudged:
+    candidate: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Done:
+    """The job's end. `report` is what `--json` prints; `exit` is the exit status it stands for."""
+
+    report: dict[str, Any]
+    exit: int
+
+
+@dataclass(frozen=True)
+class Died:
+    """The agent ended without a report; `message` is one sentence."""
+
+    message: str
+
+
+Event = StageReached | CandidateJudged | Done | Died
+
+
+class AgentProcess:
+    """An agent at its job. Iterate `events()`, then, in any case, `stop()`."""
+
+    def __init__(self, process: asyncio.subprocess.Process, job: Job) -> None:
+        self._process = process
+        self._job = job
+        self._last_words: deque[str] = deque(maxlen=20)
+        self._stderr = asyncio.create_task(self._read_stderr())
+
+    @classmethod
+    async def start(cls, job: Job) -> AgentProcess:
+        process = await asyncio.create_subprocess_exec(
+            *_command(),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=_LINE_LIMIT,
+            start_new_session=True,
+        )
+        return cls(process, job)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def events(self) -> AsyncIterator[Event]:
+        """The events up to and with the last, which is `Done` or `Died`."""
+        assert self._process.stdout is not None
+        await self._send_job()
+        async for line in self._process.stdout:
+            event = _parse(line)
+            if event is not None:
+                yield event
+            if isinstance(event, Done):
+                return
+        yield Died(await self._obituary())
+
+    async def stop(self) -> None:
+        """Asks the agent to end, then ends it and everything it started (workers lead process groups of their own)."""
+        started = descendants(self.pid)
+        _signal([self.pid] if self._running else [], signal.SIGTERM)
+        try:
+            await asyncio.wait_for(self._process.wait(), _GRACE_S)
+        except TimeoutError:
+            started += descendants(self.pid)
+            _signal([self.pid], signal.SIGKILL)
+            await self._process.wait()
+        _signal(started, signal.SIGKILL)
+        self._stderr.cancel()
+
+    def kill_now(self) -> None:
+        """Kills without waiting: for an end where no event loop runs any more."""
+        if self._running:
+            _signal([self.pid, *descendants(self.pid)], signal.SIGKILL)
+
+    @property
+    def _running(self) -> bool:
+        return self._process.returncode is None
+
+    async def _send_job(self) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(asdict(self._job)).encode() + b"\n")
+            await self._process.stdin.drain()
+            self._process.stdin.close()
+        except (BrokenPipeError, ConnectionResetError):
+            log.warning("the agent ended before it read its job")
+
+    async def _read_stderr(self) -> None:
+        assert self._process.stderr is not None
+        async for line in self._process.stderr:
+            text = line.decode(errors="replace").rstrip()
+            self._last_words.append(text)
+            log.info("agent %d: %s", self.pid, text)
+
+    async def _obituary(self) -> str:
+        code = await self._process.wait()
+        await self._stderr
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        why = next((line for line in reversed(self._last_words) if line.strip()), "")
+        return f"The agent process {how} before it reported" + (f": {why}" if why else "; try again.")
+
+
+def _signal(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            continue
+
+
+def _command() -> list[str]:
+    # -P keeps the current folder, which is the user's project, off the agent's import path.
+    return [sys.executable, "-P", "-c", _START_AGENT.format(parent=os.getpid())]
+
+
+def _parse(line: bytes) -> Event | None:
+    try:
+        data = json.loads(line)
+        match data["event"]:
+            case "stage":
+                return StageReached(data["stage"], data["message"], float(data["fraction"]))
+            case "candidate":
+                return CandidateJudged(data["candidate"])
+            case "done":
+                return Done(data["report"], int(data["exit"]))
+    except (ValueError, KeyError, TypeError):
+        log.warning("the agent wrote a line that is no event: %.200r", line)
+    return None

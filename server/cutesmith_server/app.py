@@ -1,0 +1,149 @@
+"""The language server: which LSP messages it answers, and with what.
+
+Everything needed before `initialize` is answered is imported here; the rest where it is first used.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from cutesmith_server import commands, lifetime, protocol, settings, uris
+from cutesmith_server.lsp_protocol import CuteSmithProtocol
+from cutesmith_server.studio import Studio
+from cutesmith_server.version import VERSION
+
+log = logging.getLogger(__name__)
+
+_CODE_ACTION_KINDS = [types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite]
+
+
+class CuteSmithServer(LanguageServer):
+    """A pygls server with a studio."""
+
+    def __init__(self) -> None:
+        super().__init__(protocol.SERVER_NAME, VERSION, protocol_cls=CuteSmithProtocol)
+        self.studio = Studio(self)
+
+
+def create_server() -> CuteSmithServer:
+    server = CuteSmithServer()
+    _register_lifetime(server, server.studio)
+    _register_documents(server, server.studio)
+    _register_features(server, server.studio)
+    commands.register(server, server.studio)
+    return server
+
+
+def _register_lifetime(server: CuteSmithServer, studio: Studio) -> None:
+    @server.feature(types.INITIALIZE)
+    def initialize(params: types.InitializeParams) -> None:
+        studio.documents.encoding = _encoding(server)
+        try:
+            studio.settings = settings.read_settings(params.initialization_options)
+        except settings.SettingError as error:
+            studio.client.refuse(str(error))
+        lifetime.end_with_client(studio, params.process_id)
+
+    @server.feature(types.INITIALIZED)
+    async def initialized(params: types.InitializedParams) -> None:
+        from cutesmith_server.watching import watch
+
+        await watch(studio, server)
+
+    @server.feature(types.SHUTDOWN)
+    async def shutdown(params: None) -> None:
+        await studio.close()
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def did_change_configuration(params: types.DidChangeConfigurationParams) -> None:
+        await _take_configuration(server, studio, params.settings)
+
+    @server.feature(types.WINDOW_WORK_DONE_PROGRESS_CANCEL)
+    def cancel_progress(params: types.WorkDoneProgressCancelParams) -> None:
+        if (key := studio.bars.job_of(params.token)) is not None:
+            studio.jobs.cancel(key)
+
+
+def _register_documents(server: CuteSmithServer, studio: Studio) -> None:
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def did_open(params: types.DidOpenTextDocumentParams) -> None:
+        if (document := studio.documents.open(params.text_document)) is not None:
+            studio.opened(document)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    def did_change(params: types.DidChangeTextDocumentParams) -> None:
+        if (document := studio.documents.get(params.text_document.uri)) is not None:
+            document.apply(params.text_document.version, params.content_changes)
+            studio.edited(document)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    def did_save(params: types.DidSaveTextDocumentParams) -> None:
+        if (document := studio.documents.get(params.text_document.uri)) is not None:
+            studio.refresh(document.path)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    def did_close(params: types.DidCloseTextDocumentParams) -> None:
+        if (document := studio.documents.get(params.text_document.uri)) is not None:
+            studio.documents.close(document)
+            studio.closed(document)
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def did_change_watched_files(params: types.DidChangeWatchedFilesParams) -> None:
+        for change in params.changes:
+            if (path := uris.to_path(change.uri)) is not None:
+                studio.changed_on_disk(path)
+
+
+def _register_features(server: CuteSmithServer, studio: Studio) -> None:
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
+        from cutesmith_server.lenses import lenses
+
+        document = studio.documents.get(params.text_document.uri)
+        if document is None:
+            return []
+        return [lens for view in studio.views(document) for lens in lenses(view, document.text)]
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=_CODE_ACTION_KINDS))
+    def code_action(params: types.CodeActionParams) -> list[types.CodeAction | types.Command]:
+        from cutesmith_server.actions import actions
+
+        document = studio.documents.get(params.text_document.uri)
+        return [] if document is None else actions(studio, document, params)
+
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    def text_document_hover(params: types.HoverParams) -> types.Hover | None:
+        from cutesmith_server.hover import hover
+
+        document = studio.documents.get(params.text_document.uri)
+        return (
+            None if document is None else hover(studio.views(document), document.text, params.position, studio.client)
+        )
+
+    @server.feature(protocol.JOBS)
+    def jobs(params: Any) -> dict[str, Any]:
+        return {"jobs": [view.job_state().as_wire() for view in studio.known()]}
+
+
+def _encoding(server: CuteSmithServer) -> Any:
+    encoding = server.workspace.position_encoding
+    return encoding.value if isinstance(encoding, types.PositionEncodingKind) else encoding
+
+
+async def _take_configuration(server: CuteSmithServer, studio: Studio, pushed: Any) -> None:
+    """Settings as the editor pushes them, or asked for where it only says that they changed."""
+    section = protocol.SERVER_NAME
+    values = pushed.get(section) if isinstance(pushed, dict) else None
+    if values is None and studio.client.shares_configuration:
+        params = types.ConfigurationParams([types.ConfigurationItem(section=section)])
+        values = next(iter(await server.workspace_configuration_async(params)), None)
+    if values is None:
+        return
+    try:
+        studio.settings = studio.settings.changed(values)
+    except settings.SettingError as error:
+        studio.client.refuse(str(error))

@@ -1,0 +1,104 @@
+"""What accepting and removing a kernel change on disk: the module's edits and its kernel file.
+
+Planned here for the editor (as a WorkspaceEdit) and for the command line (written by itself) alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cutesmith_agent.source.adoption import adopt_if_unchanged
+from cutesmith_agent.source.adoption import remove as remove_guard
+from cutesmith_agent.source.edits import Edit, EditRefusedError
+from cutesmith_agent.source.naming import is_in_package
+from cutesmith_server.outlines import Outline
+from cutesmith_server.report import KernelFile
+
+IsOurs = Callable[[str], bool]  # of a candidate id: was a file of this content made by CuteSmith?
+
+_SKIPPED = {"node_modules", "__pycache__", "site-packages", "build", "dist", "venv"}
+_SEARCH_S = 2.0
+
+
+@dataclass(frozen=True)
+class Change:
+    """A module's edits, and its kernel file: to be written with `write`, deleted, or (neither) left alone."""
+
+    module: Path
+    edits: tuple[Edit, ...]
+    kernel: Path
+    write: str | None = None
+    delete: bool = False
+
+
+def accepting(
+    module: Path, outline: Outline, qualname: str, kernel: KernelFile, *, proved: str, is_ours: IsOurs
+) -> Change:
+    """Raises EditRefusedError when the class is not the proved one any more, or the kernel's file is somebody's."""
+    path = Path(kernel.path)
+    text = outline.source.text
+    edits = adopt_if_unchanged(text, qualname, path.stem, relative=is_in_package(module), proved=proved)
+    present = content_id(path)
+    if present is not None and present != id_of(kernel.source) and not is_ours(present):
+        raise EditRefusedError(
+            f"{path.name} exists and is not as CuteSmith wrote it: move it away or delete it, then accept again."
+        )
+    if not os.access(path.parent, os.W_OK):
+        raise EditRefusedError(f"The folder {path.parent} is read-only: the kernel's file cannot be written there.")
+    return Change(module, edits, path, write=None if present == id_of(kernel.source) else kernel.source)
+
+
+def removing(module: Path, outline: Outline, qualname: str, *, root: Path, is_ours: IsOurs) -> Change:
+    """The kernel's file goes too, unless somebody changed it or another file uses it. Raises EditRefusedError."""
+    found = outline.named(qualname)
+    if found is None or found.kernel is None:
+        raise EditRefusedError(f"{qualname} has no CuTe kernel to remove.")
+    edits = remove_guard(outline.source.text, qualname, found.kernel)
+    path = module.with_name(f"{found.kernel}.py")
+    present = content_id(path)
+    unmodified = present is not None and is_ours(present)
+    shared = any(other.kernel == found.kernel and other.qualname != qualname for other in outline.classes)
+    return Change(module, edits, path, delete=unmodified and not shared and not _is_used(found.kernel, module, root))
+
+
+def id_of(source: str) -> str:
+    """A candidate's id: the first 12 hex digits of its source's SHA-256."""
+    return hashlib.sha256(source.encode()).hexdigest()[:12]
+
+
+def content_id(path: Path) -> str | None:
+    """The candidate id a file's content has, line ends aside; None when there is no readable file."""
+    try:
+        return hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()[:12]
+    except OSError:
+        return None
+
+
+def _is_used(kernel: str, module: Path, root: Path) -> bool:
+    """Whether a Python file other than the module and the kernel names the kernel. Unsure is yes."""
+    deadline = time.monotonic() + _SEARCH_S
+    word = kernel.encode()
+    for path in _python_files(root if module.is_relative_to(root) else module.parent):
+        if time.monotonic() > deadline:
+            return True
+        if path not in (module, module.with_name(f"{kernel}.py")) and word in _read(path):
+            return True
+    return False
+
+
+def _python_files(root: Path) -> Iterator[Path]:
+    for folder, names, files in os.walk(root):
+        names[:] = [name for name in names if name not in _SKIPPED and not name.startswith(".")]
+        yield from (Path(folder, name) for name in files if name.endswith(".py"))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

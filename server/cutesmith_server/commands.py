@@ -1,0 +1,125 @@
+"""The commands of `workspace/executeCommand`. Each answers the class's state after it, or null when it refused."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cutesmith_server import protocol, uris
+from cutesmith_server.errors import RefusedError
+from cutesmith_server.jobs import ClassKey
+
+if TYPE_CHECKING:
+    from pygls.lsp.server import LanguageServer
+
+    from cutesmith_server.studio import Studio
+
+log = logging.getLogger(__name__)
+
+Run = Callable[["Studio", ClassKey, dict[str, Any]], Awaitable[None]]
+
+
+def register(server: LanguageServer, studio: Studio) -> None:
+    runs: dict[str, Run] = {
+        protocol.GENERATE: _generate,
+        protocol.CANCEL: _cancel,
+        protocol.ACCEPT: _accept,
+        protocol.REJECT: _reject,
+        protocol.REMOVE: _remove,
+        protocol.CHECK: _check,
+        protocol.REVIEW: _review,
+        protocol.ADD_INPUTS: _add_inputs,
+    }
+    for name, run in runs.items():
+        server.command(name)(_handler(studio, name, run))
+
+
+def _handler(studio: Studio, name: str, run: Run) -> Callable[..., Awaitable[dict[str, Any] | None]]:
+    async def handle(*arguments: Any) -> dict[str, Any] | None:
+        from cutesmith_agent.source.edits import EditRefusedError
+
+        try:
+            argument = _only_argument(arguments)
+            key = _class_named_in(argument)
+            await run(studio, key, argument)
+        except (RefusedError, EditRefusedError) as refusal:
+            studio.client.refuse(str(refusal))
+            return None
+        except Exception:
+            log.exception("%s failed", name)
+            studio.client.refuse(f"{name} failed in CuteSmith itself: see its log, and please report it.")
+            return None
+        return studio.view(key).job_state().as_wire()
+
+    return handle
+
+
+def _only_argument(arguments: tuple[Any, ...]) -> dict[str, Any]:
+    match arguments:
+        case (dict() as argument,):
+            return argument
+    raise RefusedError('A CuteSmith command takes one argument {"uri": …, "class": …}.')
+
+
+def _class_named_in(argument: dict[str, Any]) -> ClassKey:
+    match argument:
+        case {"uri": str(uri), "class": str(qualname)}:
+            path = uris.to_path(uri)
+            if path is None:
+                raise RefusedError(f"{uri} is no file on disk: save it first.")
+            return ClassKey(path, qualname)
+    raise RefusedError('A CuteSmith command names a class: {"uri": …, "class": …}.')
+
+
+async def _generate(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    from cutesmith_server.generating import start
+
+    await start(studio, key)
+
+
+async def _check(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    from cutesmith_server.generating import start
+
+    candidate = argument.get("candidate")
+    if not isinstance(candidate, str) or not candidate:
+        raise RefusedError(f"Name the kernel file to validate against {key.qualname} (a path, as `candidate`).")
+    if not Path(candidate).is_file():
+        raise RefusedError(f"The kernel file {candidate} does not exist: save it first.")
+    await start(studio, key, Path(candidate))
+
+
+async def _cancel(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    if not studio.jobs.cancel(key):
+        raise RefusedError(f"No kernel is being made for {key.qualname}.")
+
+
+async def _accept(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    from cutesmith_server.deciding import accept
+
+    await accept(studio, key)
+
+
+async def _reject(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    from cutesmith_server.deciding import reject
+
+    await reject(studio, key)
+
+
+async def _remove(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    from cutesmith_server.deciding import remove
+
+    await remove(studio, key)
+
+
+async def _review(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    from cutesmith_server.reviewing import review
+
+    await review(studio, studio.view(key))
+
+
+async def _add_inputs(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    from cutesmith_server.deciding import add_inputs
+
+    await add_inputs(studio, key)

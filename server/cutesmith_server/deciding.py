@@ -1,0 +1,148 @@
+"""Accepting, rejecting and removing kernels, and adding example inputs: every edit the server asks the editor for."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from cutesmith_server import sessions
+from cutesmith_server.errors import RefusedError
+from cutesmith_server.files import write_atomically
+from cutesmith_server.jobs import ClassKey
+from cutesmith_server.sessions import Outcome
+
+if TYPE_CHECKING:
+    from cutesmith_server.changes import Change
+    from cutesmith_server.studio import Studio
+
+_CREATE, _DELETE = types.ResourceOperationKind.Create, types.ResourceOperationKind.Delete
+
+
+async def accept(studio: Studio, key: ClassKey) -> None:
+    """Puts the kernel on offer into the developer's file. Raises RefusedError or EditRefusedError."""
+    outcome = _on_offer(studio, key)
+    _plan_accepting(studio, key, outcome)  # refuses before it asks
+    if outcome.best is not None and outcome.best.ok is None and not await _accepts_unproved(studio, key):
+        return
+    if _on_offer(studio, key) is not outcome:
+        raise RefusedError(f"Another kernel for {key.qualname} was made meanwhile: look at it, then accept again.")
+    before = studio.sessions[key]
+    change = _plan_accepting(studio, key, outcome)
+    studio.sessions[key] = sessions.decided(before)  # used once, also while the editor still applies it
+    try:
+        await _apply(studio, change, f"Accept the CuTe kernel for {key.qualname}")
+    except RefusedError:
+        studio.sessions[key] = before
+        raise
+    studio.decisions.accepted(key, outcome)
+    studio.refresh(key.path)
+
+
+async def reject(studio: Studio, key: ClassKey) -> None:
+    """Clears what the last job found and remembers the decision."""
+    session = studio.sessions.get(key)
+    if session is None or session.outcome is None or session.decided:
+        raise RefusedError(f"There is no kernel for {key.qualname} to reject.")
+    studio.decisions.rejected(key, session.outcome)
+    studio.update(key, sessions.decided(session))
+
+
+async def remove(studio: Studio, key: ClassKey) -> None:
+    """Takes an accepted kernel out again. Raises RefusedError or EditRefusedError."""
+    from cutesmith_server.changes import removing
+
+    outline, root = studio.outline(key.path), studio.folder_of(key.path)
+    change = removing(key.path, outline, key.qualname, root=root, is_ours=studio.decisions.is_ours(key))
+    await _apply(studio, change, f"Remove the CuTe kernel of {key.qualname}")
+    studio.decisions.removed(key)
+    studio.refresh(key.path)
+    if not change.delete and change.kernel.exists():
+        studio.client.say(f"{change.kernel.name} stays: it was changed since it was made, or another file uses it.")
+
+
+async def add_inputs(studio: Studio, key: ClassKey) -> None:
+    """Adds example inputs at the end of the file. Raises RefusedError or EditRefusedError."""
+    from cutesmith_server.inputs_stub import add_inputs as edits_for
+    from cutesmith_server.lsp_edits import edit_of
+
+    edits = edits_for(studio.outline(key.path), key.qualname)
+    edit = edit_of(studio.uri(key.path), studio.text(key.path), studio.documents.at(key.path), edits, studio.client)
+    await _ask_editor(studio, edit, f"Add example inputs for {key.qualname}")
+
+
+def _on_offer(studio: Studio, key: ClassKey) -> Outcome:
+    session = studio.sessions.get(key)
+    if session is None or session.decided or session.outcome is None or not session.outcome.is_proposal:
+        raise RefusedError(f"There is no kernel for {key.qualname} to accept: generate one first.")
+    if session.running is not None:
+        raise RefusedError(f"A kernel for {key.qualname} is being made: wait for it or cancel it, then accept.")
+    if session.changed_outside:
+        raise RefusedError(studio.view(key).message)
+    return session.outcome
+
+
+def _plan_accepting(studio: Studio, key: ClassKey, outcome: Outcome) -> Change:
+    from cutesmith_server.changes import accepting
+
+    assert outcome.report is not None
+    assert outcome.report.kernel is not None
+    return accepting(
+        key.path,
+        studio.outline(key.path),
+        key.qualname,
+        outcome.report.kernel,
+        proved=outcome.digest,
+        is_ours=studio.decisions.is_ours(key),
+    )
+
+
+async def _accepts_unproved(studio: Studio, key: ClassKey) -> bool:
+    question = (
+        f"The kernel for {key.qualname} was compiled but never run: there was no CUDA device. "
+        "Its results are not checked. Accept it all the same?"
+    )
+    return await studio.client.ask(question, "Accept")
+
+
+async def _apply(studio: Studio, change: Change, label: str) -> None:
+    """One edit where the editor can create and delete files in it; else the kernel's file is ours to write."""
+    from cutesmith_server.lsp_edits import edit_of, whole_edit
+
+    uri, text, document = studio.uri(change.module), studio.text(change.module), studio.documents.at(change.module)
+    needed = [_CREATE] * (change.write is not None) + [_DELETE] * change.delete
+    if all(studio.client.edits_files(kind) for kind in needed):
+        await _ask_editor(studio, whole_edit(change, uri, text, document, studio.client), label)
+        return
+    with _kernel_written(change):
+        await _ask_editor(studio, edit_of(uri, text, document, change.edits, studio.client), label)
+    if change.delete:
+        change.kernel.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _kernel_written(change: Change) -> Iterator[None]:
+    """The kernel's file in place, and as it was again when the edit fails."""
+    if change.write is None:
+        yield
+        return
+    before = change.kernel.read_bytes() if change.kernel.exists() else None
+    try:
+        write_atomically(change.kernel, change.write.encode())
+    except OSError as error:
+        raise RefusedError(f"{change.kernel} cannot be written: {error.strerror}.") from None
+    try:
+        yield
+    except RefusedError:
+        if before is None:
+            change.kernel.unlink(missing_ok=True)
+        else:
+            write_atomically(change.kernel, before)
+        raise
+
+
+async def _ask_editor(studio: Studio, edit: types.WorkspaceEdit, label: str) -> None:
+    if (reason := await studio.client.apply(label, edit)) is not None:
+        raise RefusedError(f"The editor did not make the change ({reason}): nothing was changed, try again.")

@@ -1,0 +1,83 @@
+"""The texts the editor has open, and their positions in the encoding it chose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+
+from lsprotocol import types
+
+from cutesmith_agent.source.positions import Encoding, Lines, Position
+from cutesmith_server import uris
+
+
+class Text:
+    """An immutable text that speaks LSP positions. Offsets count its code points."""
+
+    def __init__(self, content: str, encoding: Encoding = "utf-16") -> None:
+        self.content = content
+        self.encoding: Encoding = encoding
+
+    @cached_property
+    def lines(self) -> Lines:
+        return Lines(self.content)
+
+    def offset_at(self, position: types.Position) -> int:
+        return self.lines.offset(Position(position.line, position.character), self.encoding)
+
+    def range_of(self, start: int, end: int) -> types.Range:
+        return types.Range(self._position_at(start), self._position_at(end))
+
+    def changed(self, change: types.TextDocumentContentChangeEvent) -> Text:
+        if isinstance(change, types.TextDocumentContentChangeWholeDocument):
+            return Text(change.text, self.encoding)
+        start, end = sorted((self.offset_at(change.range.start), self.offset_at(change.range.end)))
+        return Text(self.content[:start] + change.text + self.content[end:], self.encoding)
+
+    def _position_at(self, offset: int) -> types.Position:
+        position = self.lines.position(offset, self.encoding)
+        return types.Position(position.line, position.column)
+
+
+class Document:
+    """One open file: its text at its newest version."""
+
+    def __init__(self, path: Path, item: types.TextDocumentItem, encoding: Encoding) -> None:
+        self.path = path
+        self.uri = item.uri
+        self.version = item.version
+        self.text = Text(item.text, encoding)
+
+    def apply(self, version: int, changes: Iterable[types.TextDocumentContentChangeEvent]) -> None:
+        for change in changes:
+            self.text = self.text.changed(change)
+        self.version = version
+
+
+class Documents:
+    """Open files by path. What is no file (untitled buffers, notebook cells) is left alone."""
+
+    def __init__(self) -> None:
+        self.encoding: Encoding = "utf-16"
+        self._by_path: dict[Path, Document] = {}
+
+    def open(self, item: types.TextDocumentItem) -> Document | None:
+        path = uris.to_path(item.uri)
+        if path is None:
+            return None
+        document = self._by_path[path] = Document(path, item, self.encoding)
+        return document
+
+    def get(self, uri: str) -> Document | None:
+        path = uris.to_path(uri)
+        return self._by_path.get(path) if path is not None else None
+
+    def at(self, path: Path) -> Document | None:
+        return self._by_path.get(path)
+
+    def close(self, document: Document) -> None:
+        self._by_path.pop(document.path, None)
+
+    def __iter__(self) -> Iterator[Document]:
+        return iter(tuple(self._by_path.values()))

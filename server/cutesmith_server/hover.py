@@ -1,0 +1,79 @@
+"""The hover on a class's name: its state, errors against fp64, timing, what ran where, and when the kernel runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from cutesmith_server import wording
+from cutesmith_server.documents import Text
+from cutesmith_server.views import ClassView
+
+if TYPE_CHECKING:
+    from cutesmith_evaluator.types import Candidate
+    from cutesmith_server.client import Client
+    from cutesmith_server.report import Report
+
+_STATES = {
+    "idle": "no CuTe kernel yet",
+    "running": "a CuTe kernel is being made",
+    "ready": "a CuTe kernel is ready",
+    "compiled": "a CuTe kernel was compiled, not run",
+    "failed": "no CuTe kernel",
+    "accepted": "has a CuTe kernel",
+    "stale": "its CuTe kernel is out of date",
+    "cancelled": "cancelled",
+}
+
+
+def hover(views: Iterable[ClassView], text: Text, position: types.Position, client: Client) -> types.Hover | None:
+    """The hover at a position; None away from the names of module classes."""
+    offset = text.offset_at(position)
+    for view in views:
+        name = view.found.name_range if view.found else None
+        if name is not None and name.start <= offset <= name.end:
+            kind = types.MarkupKind.Markdown if client.reads_markdown else types.MarkupKind.PlainText
+            return types.Hover(types.MarkupContent(kind, _text(view)), text.range_of(name.start, name.end))
+    return None
+
+
+def _text(view: ClassView) -> str:
+    """Markdown that also reads well as plain text."""
+    title = f"**{view.key.qualname}**: {_STATES[view.state]}"
+    outcome = view.outcome
+    lines = [title, view.message]
+    if outcome is not None and outcome.report is not None:
+        lines += _verdict(outcome.report)
+    if view.state in ("ready", "compiled", "accepted"):
+        lines.append(wording.NO_GRAD_NOTE)
+    return "\n\n".join(line for line in lines if line)
+
+
+def _verdict(report: Report) -> list[str]:
+    judged = report.judged
+    lines = [f"Ran on: {report.device}." if report.device != "none" else "Ran on no device: none was found."]
+    if report.arch:
+        lines.append(f"Compiled for {report.arch}.")
+    if judged is not None:
+        lines += _candidate(judged)
+    if report.estimate_ms is not None:
+        lines.append(f"Estimate (roofline, not measured): {report.estimate_ms:.3g} ms.")
+    return [*lines, report.stopped]
+
+
+def _candidate(candidate: Candidate) -> list[str]:
+    lines = [f"Candidate {candidate.id} ({candidate.origin}), last stage: {candidate.stage}."]
+    if candidate.precision is not None:
+        lines.append(f"Precision {candidate.precision}.")
+    if candidate.error is not None:
+        lines.append(f"Against fp64: {wording.error_against_fp64(candidate.error)}.")
+    if candidate.timing is not None:
+        lines.append(f"Measured on {candidate.timing.device}: {wording.timing(candidate.timing)}.")
+    lines += [
+        f"{kernel.kernel} on {kernel.arch}: {kernel.registers} registers, {kernel.shared_bytes} B shared memory, "
+        f"{kernel.spill_bytes} B spilled."
+        for kernel in candidate.resources
+    ]
+    return lines

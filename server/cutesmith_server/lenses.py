@@ -1,0 +1,51 @@
+"""Code lenses: the state of each module class and what can be done about it, commands included (no resolve)."""
+
+from __future__ import annotations
+
+from lsprotocol import types
+
+from cutesmith_server import protocol
+from cutesmith_server.documents import Text
+from cutesmith_server.views import ClassView
+
+_SHORT = 80  # characters of a lens's text
+
+
+def lenses(view: ClassView, text: Text) -> list[types.CodeLens]:
+    """The lenses above one class; none for a class without a forward of its own."""
+    if view.found is None or view.found.forward is None:
+        return []
+    line = text.range_of(view.found.name_range.start, view.found.name_range.end)
+    return [
+        types.CodeLens(line, types.Command(title, command, arguments=[view.argument()]))
+        for title, command in _entries(view)
+    ]
+
+
+def _entries(view: ClassView) -> list[tuple[str, str]]:
+    decide = [("Accept", protocol.ACCEPT), ("Reject", protocol.REJECT)]
+    match view.state:
+        case "idle" | "cancelled":
+            return [("Generate CuTe kernel", protocol.GENERATE)]
+        case "running":
+            return [(_short(_progress(view)), protocol.REVIEW), ("Cancel", protocol.CANCEL)]
+        case "ready" | "compiled":
+            shown = (view.message, protocol.REVIEW)
+            return [shown, *decide] if view.outcome and view.outcome.is_proposal else [shown]
+        case "failed":
+            return [(_short(f"No CuTe kernel: {view.message}"), protocol.REVIEW), ("Try again", protocol.GENERATE)]
+        case "accepted":
+            note = "CuTe kernel (edited since it was proved)" if view.drift else "CuTe kernel"
+            return [(note, protocol.REVIEW), ("Remove", protocol.REMOVE)]
+        case "stale":
+            return [("CuTe kernel out of date: generate again", protocol.GENERATE), ("Reject", protocol.REJECT)]
+
+
+def _progress(view: ClassView) -> str:
+    running = view.session.running
+    assert running is not None
+    return f"{running.stage}: {running.message}" if running.message else running.stage
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHORT else text[: _SHORT - 1].rstrip() + "…"

@@ -1,0 +1,52 @@
+"""Everything the server adds to LSP, by name: commands, custom methods, settings and the value they carry.
+
+`docs/protocol.md` describes it; `vscode-extension/src/protocol.ts` mirrors it (a test compares the two).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+SERVER_NAME = "cutesmith"
+DIAGNOSTIC_SOURCE = "cutesmith"
+
+GENERATE = "cutesmith.generate"
+CANCEL = "cutesmith.cancel"
+ACCEPT = "cutesmith.accept"
+REJECT = "cutesmith.reject"
+REMOVE = "cutesmith.remove"
+CHECK = "cutesmith.check"
+REVIEW = "cutesmith.review"
+ADD_INPUTS = "cutesmith.addInputs"
+COMMANDS = (GENERATE, CANCEL, ACCEPT, REJECT, REMOVE, CHECK, REVIEW, ADD_INPUTS)
+
+JOBS = "cutesmith/jobs"
+JOB_CHANGED = "cutesmith/jobChanged"
+METHODS = (JOBS, JOB_CHANGED)
+
+SETTINGS = ("interpreter", "device", "archs", "trusted")
+
+State = Literal["idle", "running", "ready", "compiled", "failed", "accepted", "stale", "cancelled"]
+
+
+@dataclass(frozen=True)
+class JobState:
+    """What the server knows of one class. `stage` is "" unless a job runs; `message` is one sentence or ""."""
+
+    uri: str
+    class_name: str  # qualified name; "class" on the wire
+    state: State
+    stage: str = ""
+    message: str = ""
+    best: dict[str, Any] | None = None  # a Candidate as the agent reported it
+
+    def as_wire(self) -> dict[str, Any]:
+        return {
+            "uri": self.uri,
+            "class": self.class_name,
+            "state": self.state,
+            "stage": self.stage,
+            "message": self.message,
+            "best": self.best,
+        }

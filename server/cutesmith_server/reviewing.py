@@ -1,0 +1,60 @@
+"""Showing a kernel: its file, and the patch of the developer's file, opened where the editor can, else named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from cutesmith_server import uris
+from cutesmith_server.errors import RefusedError
+from cutesmith_server.views import ClassView, errors_of
+
+if TYPE_CHECKING:
+    from cutesmith_server.sessions import Outcome
+    from cutesmith_server.studio import Studio
+
+_Place = tuple[Path, int | None]  # file, 1-based line
+
+
+async def review(studio: Studio, view: ClassView) -> None:
+    """Opens what there is to read about a class. Raises RefusedError when there is nothing."""
+    places = [place for place in _places(studio, view) if place[0].exists()]
+    if not places:
+        raise RefusedError(view.message or f"There is no kernel for {view.key.qualname} to look at yet.")
+    opened = [await studio.client.open(uris.from_path(path), _line(line)) for path, line in places]
+    if not all(opened):
+        studio.client.say("To read: " + ", ".join(str(path) for path, _ in places))
+
+
+def _places(studio: Studio, view: ClassView) -> list[_Place]:
+    """What to open, the most telling last."""
+    if view.outcome is not None and view.outcome.report is not None:
+        return _of_outcome(studio, view.outcome)
+    if view.found is not None and view.found.kernel is not None:
+        return [(view.key.path.with_name(f"{view.found.kernel}.py"), None)]
+    return []
+
+
+def _of_outcome(studio: Studio, outcome: Outcome) -> list[_Place]:
+    report = outcome.report
+    assert report is not None
+    judged = report.judged
+    if judged is None or judged.path is None:
+        return []
+    error_lines = (found.line for found in errors_of(outcome) if found.file in (None, judged.path) and found.line)
+    candidate = (Path(judged.path), next(error_lines, None))
+    return [(_patch(studio, judged.id, report.patch), None), candidate] if report.patch else [candidate]
+
+
+def _patch(studio: Studio, name: str, patch: str) -> Path:
+    path = studio.scratch / f"{name}.diff"
+    path.write_text(patch, encoding="utf-8")
+    return path
+
+
+def _line(line: int | None) -> types.Range | None:
+    if line is None:
+        return None
+    return types.Range(types.Position(line - 1, 0), types.Position(line - 1, 0))

@@ -1,0 +1,132 @@
+"""What became of each class: a value per class, changed by a job's events, read against the class's present text.
+
+Pure: whether a proposal still fits is asked anew each time, so undoing an edit makes a stale proposal good again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from cutesmith_server.agent_process import CandidateJudged, Died, Done, StageReached
+from cutesmith_server.jobs import JobEvent
+from cutesmith_server.protocol import State
+
+if TYPE_CHECKING:
+    from cutesmith_evaluator.types import Candidate
+    from cutesmith_server.report import Report
+
+Kind = Literal["optimize", "check"]
+
+
+@dataclass(frozen=True)
+class Running:
+    """A job in progress. `digest` is the class's at the start; `fraction` is 0..1."""
+
+    kind: Kind
+    digest: str
+    stage: str = "queued"
+    message: str = "waiting for a free slot"
+    fraction: float = 0.0
+    best: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The last job's end, for the class text it saw. `report` is None when the agent died."""
+
+    kind: Kind
+    digest: str
+    message: str
+    report: Report | None = None
+    raw_best: dict[str, Any] | None = field(default=None, repr=False)
+
+    @property
+    def best(self) -> Candidate | None:
+        return self.report.best_candidate if self.report else None
+
+    @property
+    def is_proposal(self) -> bool:
+        return self.succeeded and self.report is not None and self.report.kernel is not None
+
+    @property
+    def succeeded(self) -> bool:
+        return self.best is not None and self.best.ok is not False
+
+
+@dataclass(frozen=True)
+class Session:
+    """One class. `changed_outside`: its file changed on disk under the editor's buffer. `decided`: the outcome was
+    accepted or rejected, so it is on offer no more."""
+
+    running: Running | None = None
+    outcome: Outcome | None = None
+    was_cancelled: bool = False
+    changed_outside: bool = False
+    decided: bool = False
+
+
+def started(session: Session, kind: Kind, digest: str) -> Session:
+    return replace(session, running=Running(kind, digest), was_cancelled=False)
+
+
+def after(session: Session, event: JobEvent) -> Session:
+    """The session once an event of its job has come in."""
+    running = session.running
+    assert running is not None
+    match event:
+        case StageReached(stage, message, fraction):
+            return replace(session, running=replace(running, stage=stage, message=message, fraction=fraction))
+        case CandidateJudged(candidate):
+            better = candidate.get("ok") is not False
+            return replace(session, running=replace(running, best=candidate) if better else running)
+        case Done():
+            return _ended(session, _outcome(running, event))
+        case Died(message):
+            return _ended(session, Outcome(running.kind, running.digest, message))
+        case _:  # cancelled: what was on offer before still is
+            return replace(session, running=None, was_cancelled=True)
+
+
+def decided(session: Session) -> Session:
+    """Accepted or rejected: the outcome is on offer no more."""
+    return replace(session, decided=True, was_cancelled=False, changed_outside=False)
+
+
+def seen_on_disk(session: Session, *, differs: bool) -> Session:
+    """`differs`: the file on disk is another than the editor's text, by an outside change."""
+    return replace(session, changed_outside=differs)
+
+
+def _ended(session: Session, outcome: Outcome) -> Session:
+    return replace(session, running=None, outcome=outcome, decided=False, changed_outside=False)
+
+
+def _outcome(running: Running, done: Done) -> Outcome:
+    from cutesmith_server.report import read_report
+
+    report = read_report(done.report)
+    raw_best = next((raw for raw in done.report.get("candidates", ()) if raw.get("id") == report.best), None)
+    return Outcome(running.kind, running.digest, report.stopped, report, raw_best)
+
+
+def state_of(session: Session, *, digest: str | None, has_kernel: bool) -> State:
+    """`digest` is the class's now; None when the file no longer has the class."""
+    if session.running is not None:
+        return "running"
+    outcome = None if session.decided else session.outcome
+    if outcome is not None and outcome.is_proposal:
+        return _state_on_offer(session, outcome, digest)
+    if has_kernel:
+        return "accepted"
+    if outcome is not None and outcome.digest == digest:
+        return "failed" if not outcome.succeeded else _verdict(outcome)
+    return "cancelled" if session.was_cancelled else "idle"
+
+
+def _state_on_offer(session: Session, outcome: Outcome, digest: str | None) -> State:
+    return "stale" if outcome.digest != digest or session.changed_outside else _verdict(outcome)
+
+
+def _verdict(outcome: Outcome) -> State:
+    return "compiled" if outcome.best is not None and outcome.best.ok is None else "ready"

@@ -1,0 +1,237 @@
+"""The server's heart: open files, what became of their classes, running jobs, and telling the editor of changes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from cutesmith_server import protocol, sessions, uris
+from cutesmith_server.client import Client
+from cutesmith_server.documents import Document, Documents, Text
+from cutesmith_server.errors import RefusedError
+from cutesmith_server.jobs import ClassKey, JobEvent, Supervisor
+from cutesmith_server.outlines import Outline, Outlines, outline_of_file
+from cutesmith_server.progress import ProgressBars
+from cutesmith_server.protocol import JobState
+from cutesmith_server.sessions import Session
+from cutesmith_server.settings import Settings
+from cutesmith_server.trust import TrustGate
+from cutesmith_server.views import ClassView
+
+if TYPE_CHECKING:
+    from pygls.lsp.server import LanguageServer
+
+    from cutesmith_server.folder_watcher import FolderWatcher
+
+log = logging.getLogger(__name__)
+
+_DEBOUNCE_S = 0.2
+_LENS_REFRESH_S = 0.1
+
+
+class Studio:
+    """One per server. Its methods run on the event loop and are short."""
+
+    def __init__(self, server: LanguageServer) -> None:
+        self._server = server
+        self.client = Client(server)
+        self.documents = Documents()
+        self.settings = Settings()
+        self.jobs = Supervisor(self._job_event)
+        self.bars = ProgressBars(server, self.client)
+        self.trust = TrustGate(self._ask_for_trust)
+        self.sessions: dict[ClassKey, Session] = {}
+        self._outlines = Outlines()
+        self.leaving: asyncio.Future[None] | None = None
+        self._watcher: FolderWatcher | None = None
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._refreshes: dict[Path, asyncio.TimerHandle] = {}
+        self._lens_refresh: asyncio.TimerHandle | None = None
+        self._told: dict[ClassKey, JobState] = {}
+        self._published: dict[str, list[types.Diagnostic]] = {}
+
+    # Reading
+
+    def outline(self, path: Path) -> Outline:
+        """The file's outline: of the editor's text where it is open. Raises RefusedError."""
+        document = self.documents.at(path)
+        if document is not None:
+            return self._outlines.of(document)
+        try:
+            return outline_of_file(path)
+        except FileNotFoundError:
+            raise RefusedError(f"{path} does not exist any more: save or restore it first.") from None
+        except (OSError, UnicodeDecodeError, SyntaxError) as error:
+            raise RefusedError(f"{path} cannot be read: {error}.") from None
+
+    def text(self, path: Path) -> Text:
+        document = self.documents.at(path)
+        return document.text if document else Text(self.outline(path).source.text, self.documents.encoding)
+
+    def unsaved_text(self, path: Path) -> str | None:
+        """The editor's text where it is not the file's."""
+        document = self.documents.at(path)
+        if document is None or _disk_text(path) == document.text.content:
+            return None
+        return document.text.content
+
+    def uri(self, path: Path) -> str:
+        """The file's URI, spelled as the editor spells it."""
+        document = self.documents.at(path)
+        return document.uri if document else uris.from_path(path)
+
+    def view(self, key: ClassKey) -> ClassView:
+        outline = None
+        with contextlib.suppress(RefusedError):
+            outline = self.outline(key.path)
+        session = self.sessions.get(key, Session())
+        found = outline.named(key.qualname) if outline else None
+        digest = outline.digest(key.qualname) if outline and session.outcome else None
+        return ClassView(self.uri(key.path), key, found, session, digest)
+
+    def views(self, document: Document) -> list[ClassView]:
+        """Every module class of an open file, in text order."""
+        classes = self._outlines.of(document).classes
+        return [self.view(ClassKey(document.path, found.qualname)) for found in classes]
+
+    def known(self) -> list[ClassView]:
+        """Every class that something became of."""
+        return [self.view(key) for key in self.sessions]
+
+    def folder_of(self, path: Path) -> Path:
+        """The workspace folder of a file: the innermost that holds it, else the file's own folder."""
+        folders = [uris.to_path(folder.uri) for folder in self._server.workspace.folders.values()]
+        root = self._server.workspace.root_uri
+        candidates = [*folders, uris.to_path(root) if root else None]
+        around = [folder for folder in candidates if folder is not None and path.is_relative_to(folder)]
+        return max(around, key=lambda folder: len(folder.parts), default=path.parent)
+
+    # Changing
+
+    def opened(self, document: Document) -> None:
+        if self._watcher is not None:
+            self._watcher.add(document.path.parent)
+        self.refresh(document.path)
+
+    def edited(self, document: Document) -> None:
+        """Looks at the file once the typing pauses."""
+        if (pending := self._refreshes.pop(document.path, None)) is not None:
+            pending.cancel()
+        loop = asyncio.get_running_loop()
+        self._refreshes[document.path] = loop.call_later(_DEBOUNCE_S, self.refresh, document.path)
+
+    def closed(self, document: Document) -> None:
+        if (pending := self._refreshes.pop(document.path, None)) is not None:
+            pending.cancel()
+        self._outlines.forget(document)
+        self._publish(document.uri, [])
+
+    def watch_folders_with(self, watcher: FolderWatcher) -> None:
+        self._watcher = watcher
+        for document in self.documents:
+            watcher.add(document.path.parent)
+
+    async def close(self) -> None:
+        """Ends every job and all else that would outlive the server."""
+        await self.jobs.close()
+        if self._watcher is not None:
+            self._watcher.stop()
+        if self._scratch is not None:
+            self._scratch.cleanup()
+
+    @property
+    def scratch(self) -> Path:
+        """A folder that lasts as long as the server."""
+        if self._scratch is None:
+            self._scratch = tempfile.TemporaryDirectory(prefix="cutesmith-")
+        return Path(self._scratch.name)
+
+    def update(self, key: ClassKey, session: Session) -> None:
+        """Takes note of what became of a class, and tells the editor."""
+        self.sessions[key] = session
+        self.refresh(key.path)
+
+    def changed_on_disk(self, path: Path) -> None:
+        """The file is another than it was, and the editor may not know."""
+        document = self.documents.at(path)
+        differs = document is not None and _disk_text(path) not in (None, document.text.content)
+        for key in [key for key in self.sessions if key.path == path]:
+            self.sessions[key] = sessions.seen_on_disk(self.sessions[key], differs=differs)
+        self.refresh(path)
+
+    def refresh(self, path: Path) -> None:
+        """Brings the editor up to date on a file: states, lenses, diagnostics."""
+        self._refreshes.pop(path, None)
+        document = self.documents.at(path)
+        if document is not None:
+            self._clear_outside_change(document)
+        if self._tell(self.view(key) for key in self.sessions if key.path == path):
+            self._refresh_lenses_soon()
+        if document is not None:
+            self._publish(document.uri, self._diagnostics(document))
+
+    def _refresh_lenses_soon(self) -> None:
+        """A job reports often; the editor asks for every lens each time it is told to."""
+        if self._lens_refresh is None or self._lens_refresh.when() < asyncio.get_running_loop().time():
+            loop = asyncio.get_running_loop()
+            self._lens_refresh = loop.call_later(_LENS_REFRESH_S, self.client.refresh_lenses)
+
+    def _clear_outside_change(self, document: Document) -> None:
+        flagged = [
+            key for key, session in self.sessions.items() if key.path == document.path and session.changed_outside
+        ]
+        if flagged and _disk_text(document.path) == document.text.content:
+            for key in flagged:
+                self.sessions[key] = sessions.seen_on_disk(self.sessions[key], differs=False)
+
+    def _tell(self, views: Iterable[ClassView]) -> bool:
+        """Sends the states that are news; whether there were any."""
+        news = [state for view in views if self._told.get(view.key) != (state := view.job_state())]
+        for state in news:
+            path = uris.to_path(state.uri)
+            assert path is not None
+            self._told[ClassKey(path, state.class_name)] = state
+            self._server.protocol.notify(protocol.JOB_CHANGED, state.as_wire())
+        return bool(news)
+
+    def _diagnostics(self, document: Document) -> list[types.Diagnostic]:
+        from cutesmith_server.diagnostics import diagnostics
+
+        outline, related = self._outlines.of(document), self.client.shows_related_information
+        views = self.views(document)
+        return [found for view in views for found in diagnostics(view, outline, document.text, with_related=related)]
+
+    def _publish(self, uri: str, found: list[types.Diagnostic]) -> None:
+        if self._published.get(uri, []) == found:
+            return
+        self._published[uri] = found
+        self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found))
+
+    def _job_event(self, key: ClassKey, event: JobEvent) -> None:
+        session = sessions.after(self.sessions[key], event)
+        self.sessions[key] = session
+        if session.running is not None:
+            running = session.running
+            self.bars.report(key, f"{running.stage}: {running.message}", running.fraction)
+        else:
+            view = self.view(key)
+            self.bars.end(key, view.message or view.state)
+        self.refresh(key.path)
+
+    async def _ask_for_trust(self, folder: Path) -> bool:
+        question = f"Generating a kernel runs the code of {folder} on this machine. Trust this folder?"
+        return await self.client.ask(question, "Trust", "Don't trust")
+
+
+def _disk_text(path: Path) -> str | None:
+    try:
+        return outline_of_file(path).source.text
+    except (OSError, UnicodeDecodeError, SyntaxError):
+        return None

@@ -1,0 +1,20 @@
+"""File URIs and paths. Two spellings of one URI ("%3A" and ":") lead to one path, so state is kept by path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+
+def to_path(uri: str) -> Path | None:
+    """The file a URI names; None for untitled buffers, notebook cells and remote schemes."""
+    parts = urlsplit(uri)
+    if parts.scheme != "file":
+        return None
+    path = unquote(parts.path)
+    drive = path[2:3] == ":" and path[:1] == "/"  # /c:/folder/file.py
+    return Path(path[1:] if drive else path)
+
+
+def from_path(path: Path) -> str:
+    return path.absolute().as_uri()

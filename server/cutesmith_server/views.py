@@ -1,0 +1,82 @@
+"""A class as the editor shows it: its place in the text, and what is known of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cutesmith_server import wording
+from cutesmith_server.jobs import ClassKey
+from cutesmith_server.protocol import JobState, State
+from cutesmith_server.sessions import Outcome, Session, state_of
+
+if TYPE_CHECKING:
+    from cutesmith_agent.source.outline import ModuleClass
+    from cutesmith_evaluator.types import Finding
+
+
+@dataclass(frozen=True)
+class ClassView:
+    """`drift`: why the verdict of an accepted kernel is no longer that of its file, or ""."""
+
+    uri: str
+    key: ClassKey
+    found: ModuleClass | None  # None: the file no longer has the class
+    session: Session
+    digest: str | None
+    drift: str = ""
+
+    @property
+    def state(self) -> State:
+        return state_of(self.session, digest=self.digest, has_kernel=self.found is not None and self.found.has_kernel)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """The last job's outcome while it says something of the class as it is."""
+        outcome = None if self.session.decided else self.session.outcome
+        return outcome if outcome is not None and outcome.digest == self.digest else None
+
+    @property
+    def message(self) -> str:
+        """One sentence on the state, or ""."""
+        session = self.session
+        match self.state:
+            case "running" if session.running:
+                return session.running.message
+            case "ready" | "compiled" if self.outcome and self.outcome.best:
+                return wording.headline(self.outcome.best)
+            case "failed" if self.outcome:
+                return failure_of(self.outcome)
+            case "stale":
+                return self._why_stale()
+            case "accepted":
+                return self.drift
+            case _:
+                return ""
+
+    def _why_stale(self) -> str:
+        name = self.key.qualname
+        if self.session.changed_outside:
+            return f"{self.key.path.name} was changed on disk since the kernel of {name} was proved: generate it again."
+        return f"{name} has changed since its kernel was proved: generate it again."
+
+    def argument(self, **more: str) -> dict[str, Any]:
+        """What a command about this class takes."""
+        return {"uri": self.uri, "class": self.key.qualname, **more}
+
+    def job_state(self) -> JobState:
+        running, outcome = self.session.running, self.outcome
+        best = running.best if running else outcome.raw_best if outcome else None
+        stage = running.stage if running else ""
+        return JobState(self.uri, self.key.qualname, self.state, stage, self.message, best)
+
+
+def failure_of(outcome: Outcome) -> str:
+    """Why a job gave no usable kernel, in one sentence."""
+    finding = next(iter(errors_of(outcome)), None)
+    return finding.message if finding else outcome.message
+
+
+def errors_of(outcome: Outcome) -> list[Finding]:
+    findings = outcome.report.all_findings if outcome.report else ()
+    return [finding for finding in findings if finding.severity != "information"]

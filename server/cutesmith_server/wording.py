@@ -1,0 +1,42 @@
+"""How a verdict is put to a person, in the lens, the diagnostics, the hover and on the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cutesmith_evaluator.types import Candidate, ErrorFigures, Timing
+
+NO_GRAD_NOTE = (
+    "The kernel is inference only: where autograd needs the result (gradients are enabled and an input or a parameter "
+    "requires grad, in eval mode too) `supports` is false and the original code runs. Call the module under "
+    "torch.no_grad() or torch.inference_mode(), or freeze its parameters, to get the kernel."
+)
+
+
+def headline(candidate: Candidate) -> str:
+    """A usable candidate in a few words: "2.1× vs torch.compile", "compiled, not validated"."""
+    if candidate.ok is None:
+        return "compiled, not validated"
+    if candidate.timing is None or candidate.speedup is None:
+        return "validated, not timed"
+    if candidate.speedup.compile is not None:
+        return f"{ratio(candidate.speedup.compile)} vs torch.compile"
+    if candidate.speedup.eager is not None:
+        return f"{ratio(candidate.speedup.eager)} vs eager, level with torch.compile"
+    return "no faster than PyTorch"
+
+
+def ratio(speedup: float) -> str:
+    return f"{speedup:.1f}×" if speedup >= 2 else f"{speedup:.2f}×"
+
+
+def error_against_fp64(error: ErrorFigures) -> str:
+    """Both errors and their ratio: "max error 1.2e-07 (eager 1.1e-07, 1.1×)"."""
+    return f"{error.figure} error {error.candidate:.2g} (eager {error.eager:.2g}, {error.ratio:.2g}×)"
+
+
+def timing(measured: Timing) -> str:
+    """Every arm's median, then the bandwidth reached: "candidate 0.062 ms · eager 0.3 ms · 98% of copy bandwidth"."""
+    arms = [f"{arm.name} {arm.median_ms:.4g} ms" for arm in measured.arms if arm.name != "control"]
+    return " · ".join([*arms, f"{measured.fraction_of_copy:.0%} of copy bandwidth"])
