@@ -1,0 +1,223 @@
+"""Rows and files of one store."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Literal, Self
+
+from cutesmith_agent.store.pruning import Bounds, prune, remove_folders
+from cutesmith_evaluator.types import Candidate, Environment
+from cutesmith_evaluator.wire import converter
+
+Choice = Literal["accepted", "rejected", "removed"]
+
+
+@dataclass(frozen=True)
+class JobKey:
+    """A job, and the hash of all that its results depend on: equal digests may resume one another."""
+
+    kind: str
+    file: str
+    qualname: str
+    digest: str
+    class_hash: str | None = None
+
+
+@dataclass(frozen=True)
+class Transition:
+    """A step of a job. `at` is in seconds since the epoch."""
+
+    job: str
+    stage: str
+    message: str
+    at: float
+    candidate: str | None = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the user did with a proposal. `kernel` is the accepted file's absolute path."""
+
+    decision: Choice
+    file: str
+    qualname: str
+    job: str | None = None
+    candidate: str | None = None
+    class_hash: str | None = None
+    kernel: str | None = None
+    at: float = 0.0
+
+
+class Store:
+    """An open store (`opening.open_store`). One writer per job; any number of readers. Close it, or use `with`."""
+
+    def __init__(self, connection: sqlite3.Connection, folder: Path) -> None:
+        self._connection = connection
+        self.folder = folder
+        self._locks: dict[str, IO[str]] = {}
+
+    def close(self) -> None:
+        for lock in self._locks.values():
+            lock.close()
+        self._locks.clear()
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing, also when a signal interrupts it."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._connection
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    def begin_job(self, key: JobKey, *, resume: bool) -> str:
+        """The id of a new job, or of the latest unfinished one with this key that no living process works on."""
+        with self._transaction() as rows:
+            unfinished = rows.execute(
+                "SELECT id FROM jobs WHERE key = ? AND state != 'done' ORDER BY started DESC", (key.digest,)
+            ).fetchall()
+            for (job,) in unfinished if resume else []:
+                if self._lock(job):
+                    rows.execute("UPDATE jobs SET state = 'running', ended = NULL WHERE id = ?", (job,))
+                    return job
+            return self._insert_job(rows, key)
+
+    def _insert_job(self, rows: sqlite3.Connection, key: JobKey) -> str:
+        job = uuid.uuid4().hex[:12]
+        self._lock(job)
+        rows.execute(
+            "INSERT INTO jobs (id, key, kind, file, qualname, class_hash, state, started)"
+            " VALUES (?, ?, ?, ?, ?, ?, 'running', ?)",
+            (job, key.digest, key.kind, key.file, key.qualname, key.class_hash, time.time()),
+        )
+        return job
+
+    def _lock(self, job: str) -> bool:
+        """Hold the job until this process closes the store or dies; false when another process holds it."""
+        folder = self.folder / "candidates" / job
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / "lock").open("a")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            return False
+        self._locks[job] = file
+        return True
+
+    def add_transition(self, job: str, stage: str, message: str, candidate: str | None = None) -> None:
+        with self._transaction() as rows:
+            rows.execute(
+                "INSERT INTO transitions (job, candidate, stage, message, at) VALUES (?, ?, ?, ?, ?)",
+                (job, candidate, stage, message, time.time()),
+            )
+
+    def transitions(self, job: str) -> tuple[Transition, ...]:
+        rows = self._connection.execute(
+            "SELECT job, stage, message, at, candidate FROM transitions WHERE job = ? ORDER BY number", (job,)
+        )
+        return tuple(Transition(*row) for row in rows)
+
+    def save_source(self, job: str, candidate: str, module: str, source: str) -> Path:
+        """Write a candidate's source as `<module>.py`; whoever finds the file finds it whole."""
+        path = self.folder / "candidates" / job / candidate / f"{module}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            file.write(source)
+        Path(name).replace(path)
+        return path
+
+    def save_candidate(self, job: str, candidate: Candidate, environment: Environment) -> None:
+        """Insert or replace what is known of a candidate whose source was saved."""
+        assert candidate.path is not None
+        record = json.dumps(converter().unstructure(replace(candidate, path=None)))
+        path = Path(candidate.path).relative_to(self.folder)
+        with self._transaction() as rows:
+            rows.execute(
+                "INSERT INTO candidates (job, id, path, environment, record) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO"
+                " UPDATE SET path = excluded.path, environment = excluded.environment, record = excluded.record",
+                (job, candidate.id, str(path), _environment_text(environment), record),
+            )
+
+    def candidates(self, job: str, environment: Environment | None = None) -> tuple[Candidate, ...]:
+        """A job's candidates in the order they were first saved; with an environment, those judged in it."""
+        rows = self._connection.execute(
+            "SELECT record, path, environment FROM candidates WHERE job = ? ORDER BY rowid", (job,)
+        ).fetchall()
+        wanted = _environment_text(environment) if environment else None
+        return tuple(self._candidate(record, path) for record, path, where in rows if wanted in (None, where))
+
+    def _candidate(self, record: str, path: str) -> Candidate:
+        candidate = converter().structure(json.loads(record), Candidate)
+        return replace(candidate, path=str(self.folder / path))
+
+    def finish_job(self, job: str, report: dict[str, Any] | None, bounds: Bounds | None = None) -> None:
+        """End a job: with its report, or (None) cancelled, to be resumed later. Old jobs beyond the bounds go."""
+        state = "cancelled" if report is None else "done"
+        text = None if report is None else json.dumps(report)
+        with self._transaction() as rows:
+            rows.execute(
+                "UPDATE jobs SET state = ?, ended = ?, report = ? WHERE id = ?", (state, time.time(), text, job)
+            )
+            folders = prune(rows, self.folder / "candidates", bounds or Bounds())
+        if lock := self._locks.pop(job, None):
+            lock.close()
+        remove_folders(folders)
+
+    def report(self, file: str, qualname: str) -> dict[str, Any] | None:
+        """The latest finished report on a class."""
+        row = self._connection.execute(
+            "SELECT report FROM jobs WHERE file = ? AND qualname = ? AND state = 'done' ORDER BY ended DESC LIMIT 1",
+            (file, qualname),
+        ).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def decide(self, decision: Decision) -> None:
+        """Record what the user did; `at` is set to now."""
+        with self._transaction() as rows:
+            rows.execute(
+                "INSERT INTO decisions (decision, file, qualname, job, candidate, class_hash, kernel, at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (*_fields(decision)[:-1], time.time()),
+            )
+
+    def decisions(self, file: str | None = None) -> tuple[Decision, ...]:
+        """The latest decision on each class, of one file or of all."""
+        rows = self._connection.execute(
+            "SELECT decision, file, qualname, job, candidate, class_hash, kernel, at FROM decisions"
+            " WHERE number IN (SELECT max(number) FROM decisions GROUP BY file, qualname)"
+            " AND (? IS NULL OR file = ?) ORDER BY number",
+            (file, file),
+        )
+        return tuple(Decision(*row) for row in rows)
+
+
+def _fields(decision: Decision) -> tuple[Any, ...]:
+    return tuple(vars(decision).values())
+
+
+def _environment_text(environment: Environment) -> str:
+    return json.dumps(converter().unstructure(environment), sort_keys=True)
