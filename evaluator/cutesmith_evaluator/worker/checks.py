@@ -1,0 +1,160 @@
+"""All checks of one candidate on one device, and the outcome."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from cutesmith_evaluator.types import ErrorFigures, Finding, Precision
+from cutesmith_evaluator.worker.candidate import LoadedCandidate
+from cutesmith_evaluator.worker.checks_call import DeviceFaultError
+from cutesmith_evaluator.worker.checks_case import Case, Result
+from cutesmith_evaluator.worker.checks_compare import Comparer
+from cutesmith_evaluator.worker.checks_guard import guard_findings, kernel_module, other_dtypes
+from cutesmith_evaluator.worker.checks_run import Examiner
+from cutesmith_evaluator.worker.checks_state import restore_settings, settings
+from cutesmith_evaluator.worker.failures import TaskError
+from cutesmith_evaluator.worker.inputs import Inputs, cut, draw, redraw
+from cutesmith_evaluator.worker.inputs_plan import Plan, cases, groups_of
+from cutesmith_evaluator.worker.numerics import Measured
+from cutesmith_evaluator.worker.reference import Reference
+
+__all__ = ["DeviceFaultError", "Outcome", "run_checks"]
+
+_ENOUGH_FAILURES = 3  # checks that fail before the rest is left out
+_ORDER: tuple[Precision, ...] = ("kept", "as eager", "lowered")
+
+
+@dataclass
+class Outcome:
+    """What the checks found so far. `checks`: what ran, in words."""
+
+    checks: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    worst: Measured | None = None
+    worst_label: str = ""
+    precision: Precision = "kept"
+    kernelbench_ok: bool = True
+
+    @property
+    def ok(self) -> bool:
+        return not any(finding.severity == "error" for finding in self.findings)
+
+    @property
+    def error(self) -> ErrorFigures | None:
+        """The errors of the check that comes nearest to the bound, or breaks it most."""
+        return self.worst.figures(self.kernelbench_ok) if self.worst else None
+
+    def add(self, label: str, result: Result, *, binding: bool) -> None:
+        """`binding` False: what is wrong becomes a warning."""
+        self.checks.append(f"{label}: {result.note}" if result.note else label)
+        if not binding:
+            self.findings += [_warning(finding) for finding in result.findings]
+            return
+        self.findings += result.findings
+        self.kernelbench_ok &= result.kernelbench_ok
+        for measured in result.measured if not result.findings else ():
+            self.precision = _ORDER[max(_ORDER.index(self.precision), _ORDER.index(measured.precision))]
+            if self.worst is None or measured.usage > self.worst.usage:
+                self.worst, self.worst_label = measured, label
+
+
+def run_checks(
+    reference: Reference,
+    candidate: LoadedCandidate,
+    device: torch.device,
+    plan: Plan,
+    progress: Callable[[str], None],
+    *,
+    memory: int | None = None,
+) -> Outcome:
+    """Every check on `device`. `memory`: bytes that one float64 run may take, by default what is free.
+
+    Raises TaskError when the reference cannot be used, DeviceFaultError when the device is lost.
+    """
+    module = reference.build(device)
+    comparer = Comparer(module, device, memory, str(candidate.path))
+    examiner = Examiner(module, reference.file, candidate, device, comparer)
+    outcome = Outcome()
+    before = settings(device)
+    own = draw(reference, 0, device)
+    failures = 0
+    for case in cases(reference, module, own, plan):
+        if isinstance(case, str):
+            outcome.checks.append(case)
+            continue
+        progress(case.label)
+        failures += not _checked(examiner, case, outcome)
+        if case.own and comparer.float64:
+            _note_reference(outcome, comparer.float64.where(case.inputs))
+        if failures == _ENOUGH_FAILURES or "unsupported-inputs" in {finding.kind for finding in outcome.findings}:
+            outcome.checks.append("the rest was left out")
+            break
+    if comparer.no_float64:
+        outcome.checks.append(f"float64 reference: none ({comparer.no_float64}); eager was the measure")
+    if kernel_module(candidate) and outcome.ok:
+        progress("guards")
+        _check_guards(examiner, own, outcome)
+    restore_settings(before)
+    _judge_precision(outcome, str(candidate.path))
+    return outcome
+
+
+def _checked(examiner: Examiner, case: Case, outcome: Outcome) -> bool:
+    """Whether the check found nothing wrong."""
+    try:
+        result = examiner.examine(case)
+    except TaskError as error:
+        if case.own and error.finding.kind in ("reference-raises", "random-reference"):
+            raise
+        result = Result([error.finding])
+    except torch.OutOfMemoryError:
+        gc.collect()
+        torch.cuda.empty_cache()
+        result = Result(note="left out, the device's memory does not suffice")
+    binding = not case.resized or kernel_module(examiner.candidate) is not None
+    outcome.add(case.label, result, binding=binding)
+    return not (binding and result.findings)
+
+
+def _check_guards(examiner: Examiner, own: Inputs, outcome: Outcome) -> None:
+    """`own`: inputs of the task's shapes, of any values."""
+    try:
+        outcome.findings += guard_findings(examiner.candidate, examiner.module, own, examiner.device)
+    except TaskError as error:
+        outcome.findings.append(error.finding)
+    outcome.checks.append("supports refuses the CPU, and inputs or parameters that require gradients")
+    few = _few_rows(own)
+    redraw(few, "normal", seed=1)
+    for dtype, other in other_dtypes(few):
+        _checked(examiner, Case(f"{str(dtype).removeprefix('torch.')} inputs", other, strict=True), outcome)
+
+
+def _few_rows(inputs: Inputs) -> Inputs:
+    groups = groups_of(inputs)
+    return cut(inputs, tuple(place for place, _ in groups[0]), 0, 64) if groups else inputs
+
+
+def _note_reference(outcome: Outcome, where: str | None) -> None:
+    words = f"float64 reference: {where}"
+    if where and words not in outcome.checks:
+        outcome.checks.append(words)
+
+
+def _judge_precision(outcome: Outcome, file: str) -> None:
+    if outcome.precision != "lowered" or outcome.worst is None:
+        return
+    figures = outcome.worst.figures(outcome.kernelbench_ok)
+    message = (
+        f"Precision is lowered: on {outcome.worst_label} the {figures.figure} error against float64 is "
+        f"{figures.candidate:.2g}, {figures.ratio:.3g} times eager's {figures.eager:.2g}; keep the reference's dtype "
+        f"throughout and use exact functions, or allow lowered precision for this class."
+    )
+    outcome.findings.append(Finding("lowered-precision", message, None, file))
+
+
+def _warning(finding: Finding) -> Finding:
+    return Finding(finding.kind, finding.message, finding.line, finding.file, "warning")

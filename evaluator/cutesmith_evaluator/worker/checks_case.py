@@ -1,0 +1,41 @@
+"""What a check is given and what it finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from cutesmith_evaluator.types import Finding
+from cutesmith_evaluator.worker.inputs import Inputs
+from cutesmith_evaluator.worker.numerics import Measured
+
+
+@dataclass(frozen=True)
+class Case:
+    """Inputs to check on, and what is asked of them."""
+
+    label: str  # "normal inputs", "3 rows"
+    inputs: Inputs
+    own: bool = False  # the task's own inputs: they must be supported, and KernelBench's criterion is applied
+    strict: bool = False  # NaN and infinities must be eager's own
+    resized: bool = False  # other sizes than the task's
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The tensors that the candidate and eager (without TF32) gave for a case: alike in number, shapes and dtypes."""
+
+    case: Case
+    got: list[Tensor]
+    eager: list[Tensor]
+
+
+@dataclass
+class Result:
+    """What one check found. `note`: why nothing was compared."""
+
+    findings: list[Finding] = field(default_factory=list)
+    measured: list[Measured] = field(default_factory=list)
+    kernelbench_ok: bool = True
+    note: str | None = None

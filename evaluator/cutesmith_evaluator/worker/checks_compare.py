@@ -1,0 +1,139 @@
+"""A candidate's values against eager's and the float64 reference's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from cutesmith_evaluator.types import Finding
+from cutesmith_evaluator.worker.checks_case import Outputs, Result
+from cutesmith_evaluator.worker.checks_layout import name_of
+from cutesmith_evaluator.worker.checks_state import tf32_possible
+from cutesmith_evaluator.worker.inputs import tensors
+from cutesmith_evaluator.worker.numerics import Closeness, Comparison, chunks, is_floating, limit, ulp, wrong
+from cutesmith_evaluator.worker.numerics_bits import differing, equal_bits, special_differs
+from cutesmith_evaluator.worker.numerics_float64 import Float64, NoFloat64Error
+from cutesmith_evaluator.worker.numerics_patterns import WrongElements
+
+Differs = Callable[[Tensor, Tensor], Tensor]
+Slice = tuple[slice | None, list[Tensor]]
+
+
+class Comparer:
+    """Compares outputs of one module's candidates; where `float64` is None (`no_float64` says why), with eager."""
+
+    def __init__(self, module: nn.Module, device: torch.device, memory: int | None, file: str) -> None:
+        self.float64: Float64 | None = None
+        self.no_float64: str | None = None
+        self._module = module
+        self._device = device
+        self._file = file
+        self._tf32_matters: bool | None = None
+        try:
+            self.float64 = Float64(module, device, memory)
+        except NoFloat64Error as reason:
+            self.no_float64 = str(reason)
+
+    def compare(self, outputs: Outputs, result: Result) -> None:
+        """Adds what is wrong, or else how large the errors are."""
+        for place, (got, eager) in enumerate(zip(outputs.got, outputs.eager, strict=True)):
+            differs = partial(special_differs, strict=outputs.case.strict) if is_floating(eager) else differing
+            found = _wrong_elements(got)
+            _collect(found, got, eager, differs, 0)
+            if found.count:
+                result.findings.append(self._finding(outputs, place, found))
+            if outputs.case.own and is_floating(eager):
+                result.kernelbench_ok &= _kernelbench_ok(got, eager)
+        if not result.findings:
+            self._measure(outputs, result)
+
+    def _measure(self, outputs: Outputs, result: Result) -> None:
+        for place, comparison in self._errors(outputs).items():
+            measured = comparison.measured()
+            if measured is None:
+                result.note = "not counted, eager is finite nowhere"
+                continue
+            result.measured.append(measured)
+            if wrong(measured.candidate, measured.default, measured.step):
+                result.findings.append(self._finding(outputs, place, self._beyond(outputs, place, comparison)))
+
+    def _errors(self, outputs: Outputs) -> dict[int, Comparison]:
+        """Output's place → its errors, for the floating ones."""
+        default = self._default(outputs)
+        sums = {place: Comparison(ulp(each.dtype)) for place, each in enumerate(outputs.eager) if is_floating(each)}
+        for rows, reference in self._references(outputs) if sums else ():
+            for place, comparison in sums.items():
+                usual = _part(default[place], rows) if default else None
+                got, eager = _part(outputs.got[place], rows), _part(outputs.eager[place], rows)
+                comparison.add(got, eager, usual, reference[place])
+        return sums
+
+    def _beyond(self, outputs: Outputs, place: int, comparison: Comparison) -> WrongElements:
+        """The elements whose errors break the bound: on the maximum, else on the root mean square."""
+        threshold = _threshold(comparison)
+        got = outputs.got[place]
+        found = _wrong_elements(got)
+        for rows, reference in self._references(outputs):
+            offset = rows.start * got[0].numel() if rows else 0
+            far = lambda mine, theirs: (mine.double() - theirs).abs() > threshold  # noqa: E731
+            _collect(found, _part(got, rows), reference[place], far, offset)
+        return found
+
+    def _references(self, outputs: Outputs) -> Iterator[Slice]:
+        """The float64 values; eager's own where the module cannot be run in float64."""
+        if self.float64 is not None:
+            try:
+                yield from self.float64.slices(outputs.case.inputs, outputs.eager)
+                return
+            except NoFloat64Error as reason:
+                self.float64, self.no_float64 = None, str(reason)
+        yield None, outputs.eager
+
+    def _default(self, outputs: Outputs) -> list[Tensor]:
+        """Eager as PyTorch runs it; empty when that is what runs without TF32 too (tried once)."""
+        if self._tf32_matters is False or not tf32_possible(self._device):
+            return []
+        default = tensors(self._module(*outputs.case.inputs))
+        if self._tf32_matters is None:
+            self._tf32_matters = not all(map(equal_bits, default, outputs.eager))
+        return default if self._tf32_matters else []
+
+    def _finding(self, outputs: Outputs, place: int, found: WrongElements) -> Finding:
+        output = name_of(place, len(outputs.got)).lower()
+        return Finding("wrong-values", f"On {outputs.case.label}, {found.sentence(output)}.", None, self._file)
+
+
+def _part(tensor: Tensor, rows: slice | None) -> Tensor:
+    return tensor if rows is None else tensor[rows]
+
+
+def _threshold(comparison: Comparison) -> float:
+    """The largest error of an element that its output's bound allows."""
+    measured, sums = comparison.measured(), comparison.candidate
+    assert measured is not None
+    bound = limit(measured.default, measured.step)
+    if measured.candidate.max > bound.max:
+        return bound.max * (sums.reference_max or 1.0)
+    return bound.rms * ((sums.reference_squared / sums.counted) ** 0.5 or 1.0)
+
+
+def _wrong_elements(output: Tensor) -> WrongElements:
+    shape = (*output.shape, 2) if output.is_complex() else tuple(output.shape)
+    return WrongElements(shape, output.device)
+
+
+def _collect(found: WrongElements, got: Tensor, expected: Tensor, differs: Differs, offset: int) -> None:
+    for start, (mine, theirs) in chunks(got, expected):
+        wrongs = differs(mine, theirs)
+        if bool(wrongs.any()):
+            found.add(offset + start, wrongs, mine, theirs)
+
+
+def _kernelbench_ok(got: Tensor, eager: Tensor) -> bool:
+    close = Closeness()
+    for _, (mine, theirs) in chunks(got, eager):
+        close.add(mine, theirs)
+    return close.ok

@@ -1,0 +1,89 @@
+"""What `supports` must refuse, so that accepting a kernel breaks no training, no CPU test and no other dtype."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from types import ModuleType
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_map
+
+from cutesmith_evaluator.types import Finding
+from cutesmith_evaluator.worker.candidate import LoadedCandidate
+from cutesmith_evaluator.worker.checks_call import guarded
+from cutesmith_evaluator.worker.inputs import Inputs, tensors
+
+OTHER_DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+
+
+def kernel_module(candidate: LoadedCandidate) -> ModuleType | None:
+    """The module of a candidate of our contract; None for KernelBench's `ModelNew`, which has no guard."""
+    return getattr(candidate, "module", None)
+
+
+def guard_findings(
+    candidate: LoadedCandidate, module: nn.Module, inputs: Inputs, device: torch.device
+) -> list[Finding]:
+    """A finding for each kind of call that belongs to the original code and that `supports` takes or cannot explain."""
+    found: list[Finding] = []
+    for words, prepared, grad in _refused(module, inputs, device):
+        with torch.set_grad_enabled(grad):
+            found += _refusal_findings(candidate, *prepared, words, device)
+    return found
+
+
+def other_dtypes(inputs: Inputs) -> Iterator[tuple[torch.dtype, Inputs]]:
+    """The inputs in each other floating dtype: a candidate refuses them or is right on them."""
+    mine = {tensor.dtype for tensor in tensors(inputs) if tensor.is_floating_point()}
+    if mine:
+        for dtype in OTHER_DTYPES:
+            if dtype not in mine:
+                yield dtype, _mapped(lambda tensor, to=dtype: _cast(tensor, to), inputs)
+
+
+def _refused(
+    module: nn.Module, inputs: Inputs, device: torch.device
+) -> Iterator[tuple[str, tuple[nn.Module, Inputs], bool]]:
+    """(what is different, (module, inputs), whether autograd is on)"""
+    if device.type != "cpu":
+        yield "tensors on the CPU", (copy.deepcopy(module).cpu(), _mapped(_empty_on_cpu, inputs)), False
+    if any(tensor.is_floating_point() for tensor in tensors(inputs)):
+        yield "inputs that require gradients", (module, _mapped(_with_grad, inputs)), True
+    if any(parameter.requires_grad for parameter in module.parameters()):
+        yield "parameters that require gradients", (module, inputs), True
+
+
+def _refusal_findings(
+    candidate: LoadedCandidate, module: nn.Module, inputs: Inputs, words: str, device: torch.device
+) -> list[Finding]:
+    doing = f"asked whether it supports {words}"
+    call: Callable[[Callable[..., object]], object] = lambda function: guarded(  # noqa: E731
+        lambda: function(module, *inputs), "candidate-raises", doing, candidate.path, device
+    )
+    if call(candidate.supports):
+        message = f"supports is true for {words}; the original code has to run there, so return False."
+        return [Finding("supports-too-much", message, None, str(candidate.path))]
+    why = call(candidate.explain)
+    if isinstance(why, str) and why.strip():
+        return []
+    message = f"explain gives no reason for {words}, which supports refuses; return the condition that fails, in words."
+    return [Finding("explains-nothing", message, None, str(candidate.path))]
+
+
+def _mapped(change: Callable[[Tensor], Tensor], inputs: Inputs) -> Inputs:
+    return tree_map(lambda value: change(value) if isinstance(value, Tensor) else value, inputs)
+
+
+def _empty_on_cpu(tensor: Tensor) -> Tensor:
+    """Never written: the memory of a big one is not taken."""
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
+
+
+def _with_grad(tensor: Tensor) -> Tensor:
+    return tensor.detach().requires_grad_() if tensor.is_floating_point() else tensor
+
+
+def _cast(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    return tensor.to(dtype) if tensor.is_floating_point() else tensor

@@ -1,0 +1,183 @@
+"""Errors of an output against a float64 reference, and what they say of its precision.
+
+Pure functions and sums of real tensors on any device. Big tensors are walked in chunks, so a comparison needs a few
+times `CHUNK` elements of memory beyond its arguments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from cutesmith_evaluator.types import ErrorFigures, ErrorPair, Precision
+
+CHUNK = 1 << 26  # elements compared at once: 0.5 GB in float64
+ALLOWED_RATIO = 2.0  # of eager's own error
+ALLOWED_ULPS = 4.0  # of the output's dtype, relative to |ref| or max|ref|
+WRONG_RMS, WRONG_MAX = 0.05, 0.1  # beyond these no narrower dtype explains an error: the values are wrong
+_KERNELBENCH = {torch.float16: 1e-2, torch.bfloat16: 1e-2}
+
+
+def ulp(dtype: torch.dtype) -> float:
+    """Spacing of floating `dtype` at 1.0."""
+    return torch.finfo(dtype).eps
+
+
+def is_floating(tensor: Tensor) -> bool:
+    """Whether its values carry rounding errors, real or complex."""
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def flat(tensor: Tensor) -> Tensor:
+    """All elements in logical order, one dimension, real (a complex number counts as two elements)."""
+    real = torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+    return real.reshape(-1)
+
+
+def chunks(*tensors: Tensor, size: int = CHUNK) -> Iterator[tuple[int, tuple[Tensor, ...]]]:
+    """(offset, same slice of every tensor's elements in logical order); all have equally many elements."""
+    lines = [flat(tensor) for tensor in tensors]
+    for start in range(0, lines[0].numel(), size):
+        yield start, tuple(line[start : start + size] for line in lines)
+
+
+@dataclass
+class ErrorSums:
+    """Running sums of one output's errors, fed slice by slice. Elements outside `where` do not count."""
+
+    difference_squared: float = 0.0
+    reference_squared: float = 0.0
+    difference_max: float = 0.0
+    reference_max: float = 0.0
+    counted: int = 0
+
+    def add(self, out: Tensor, reference: Tensor, where: Tensor) -> None:
+        """`out` and `reference` real, `where` bool: equal shapes. Non-finite `out` counts as infinite."""
+        if not reference.numel():
+            return
+        kept = torch.where(where, reference.double(), 0.0)
+        difference = torch.where(where, out.double() - kept, 0.0).abs_().nan_to_num_(nan=math.inf)
+        kept.abs_()
+        sums = torch.stack(
+            [difference.square().sum(), kept.square().sum(), difference.max(), kept.max(), where.sum().double()]
+        ).tolist()
+        self.difference_squared += sums[0]
+        self.reference_squared += sums[1]
+        self.difference_max = max(self.difference_max, sums[2])
+        self.reference_max = max(self.reference_max, sums[3])
+        self.counted += int(sums[4])
+
+    def pair(self) -> ErrorPair:
+        """Relative to the reference; absolute where the reference is zero everywhere."""
+        rms = math.sqrt(self.difference_squared) / (math.sqrt(self.reference_squared) or 1.0)
+        return ErrorPair(rms, self.difference_max / (self.reference_max or 1.0))
+
+
+@dataclass
+class Closeness:
+    """KernelBench's own criterion, fed slice by slice: allclose to eager at 1e-2 for half types, else 1e-4."""
+
+    ok: bool = True
+
+    def add(self, out: Tensor, eager: Tensor) -> None:
+        tolerance = _KERNELBENCH.get(eager.dtype, 1e-4)
+        self.ok = self.ok and torch.allclose(out.to(eager.dtype), eager, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+def limit(eager: ErrorPair, step: float) -> ErrorPair:
+    """The largest errors that still count as eager's precision; `step` is the output dtype's ulp."""
+    slack = ALLOWED_ULPS * step
+    return ErrorPair(ALLOWED_RATIO * eager.rms + slack, ALLOWED_RATIO * eager.max + slack)
+
+
+def within(candidate: ErrorPair, eager: ErrorPair, step: float) -> bool:
+    bound = limit(eager, step)
+    return candidate.rms <= bound.rms and candidate.max <= bound.max
+
+
+def classify(candidate: ErrorPair, eager: ErrorPair, default: ErrorPair, step: float) -> Precision:
+    """`eager` has TF32 off; `default` is eager as PyTorch runs it."""
+    if within(candidate, eager, step):
+        return "kept"
+    return "as eager" if within(candidate, default, step) else "lowered"
+
+
+def wrong(candidate: ErrorPair, default: ErrorPair, step: float) -> bool:
+    """True where the errors are too large for any narrower dtype: not lowered but wrong."""
+    bound = limit(default, step)
+    return candidate.rms > max(WRONG_RMS, bound.rms) or candidate.max > max(WRONG_MAX, bound.max)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The errors of one output in one check."""
+
+    candidate: ErrorPair
+    eager: ErrorPair
+    default: ErrorPair
+    step: float
+
+    @property
+    def precision(self) -> Precision:
+        return classify(self.candidate, self.eager, self.default, self.step)
+
+    @property
+    def usage(self) -> float:
+        """Share of the bound for *kept* that is used; above 1 it is broken."""
+        bound = limit(self.eager, self.step)
+        return max(self.candidate.rms / bound.rms, self.candidate.max / bound.max)
+
+    def figures(self, kernelbench_ok: bool) -> ErrorFigures:
+        bound = limit(self.eager, self.step)
+        by_rms = self.candidate.rms / bound.rms >= self.candidate.max / bound.max
+        candidate, eager = (self.candidate.rms, self.eager.rms) if by_rms else (self.candidate.max, self.eager.max)
+        return ErrorFigures(
+            candidate,
+            eager,
+            _ratio(candidate, eager, self.step),
+            "rms" if by_rms else "max",
+            self.candidate,
+            self.eager,
+            kernelbench_ok,
+        )
+
+
+def _ratio(candidate: float, eager: float, step: float) -> float:
+    """candidate / eager. Where eager is exact: 1 for an exact candidate, else the candidate's error in ulp."""
+    if eager:
+        return candidate / eager
+    return candidate / step if candidate else 1.0
+
+
+@dataclass
+class Comparison:
+    """Sums for candidate, eager (TF32 off) and eager by default against one float64 output."""
+
+    step: float
+    candidate: ErrorSums = field(default_factory=ErrorSums)
+    eager: ErrorSums = field(default_factory=ErrorSums)
+    default: ErrorSums = field(default_factory=ErrorSums)
+
+    def add(self, candidate: Tensor, eager: Tensor, default: Tensor | None, reference: Tensor) -> None:
+        """One slice, all of equal shapes; only elements that are finite in eager and in the reference count.
+
+        `default` None: eager gives the same bits with TF32 off as by default.
+        """
+        tensors = (candidate, eager, reference) if default is None else (candidate, eager, reference, default)
+        for _, (got, exact, wanted, *usual) in chunks(*tensors):
+            where = exact.isfinite() & wanted.isfinite()
+            self.candidate.add(got, wanted, where)
+            self.eager.add(exact, wanted, where)
+            for each in usual:
+                self.default.add(each, wanted, where)
+
+    def measured(self) -> Measured | None:
+        """None where no element counted."""
+        if not self.eager.counted:
+            return None
+        eager = self.eager.pair()
+        return Measured(self.candidate.pair(), eager, self.default.pair() if self.default.counted else eager, self.step)
