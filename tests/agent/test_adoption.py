@@ -308,10 +308,17 @@ def test_kernels_are_named_after_their_class(name: str, expected: str):
 def test_two_files_with_a_class_of_one_name_get_kernels_of_two_names(tmp_path: Path):
     file = tmp_path / "19-ReLU.py"
     text = PLAIN.replace("class A", "class Model")
-    assert kernel_module(parse(text), "Model", file) == "model_cute"
+
+    def name(text: str, *ours: str) -> str:
+        return kernel_module(parse(text), "Model", file, is_ours=lambda path: path.name in ours)
+
+    assert name(text) == "model_cute"
     (tmp_path / "model_cute.py").write_text("")
-    assert kernel_module(parse(text), "Model", file) == "model_19_re_lu_cute"
-    assert kernel_module(parse(adopted(text, "Model", "model_cute")), "Model", file) == "model_cute"
+    assert name(text, "model_cute.py") == "model_cute"
+    assert name(text) == "model_19_re_lu_cute"
+    (tmp_path / "model_19_re_lu_cute.py").write_text("")
+    assert name(text) == "model_19_re_lu_2_cute"
+    assert name(adopted(text, "Model", "model_cute")) == "model_cute"
 
 
 def test_a_file_beside_an_init_is_in_a_package(tmp_path: Path):

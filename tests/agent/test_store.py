@@ -52,8 +52,10 @@ def test_a_job_is_kept_with_all_it_did(tmp_path: Path):
         assert kept.path is not None
         assert Path(kept.path).read_text() == "x = 1\n"
         assert [(t.stage, t.message, t.candidate) for t in store.transitions(job)] == [("compile", "compiling", "abc")]
-        assert store.report("/p/a.py", "A") == {"best": "abc"}
-        assert store.report("/p/a.py", "B") is None
+        latest = store.latest("/p/a.py", "A")
+        assert latest is not None
+        assert (latest.id, latest.class_hash, latest.report) == (job, "hash", {"best": "abc"})
+        assert store.latest("/p/a.py", "B") is None
 
 
 def test_the_folder_ignores_itself_in_git(tmp_path: Path):
@@ -115,6 +117,15 @@ def test_the_size_of_sources_is_bounded(tmp_path: Path):
             keep(store, job, "abc", "#" * 1000)
             store.finish_job(job, {}, Bounds(source_bytes=3000))
     assert len(list((tmp_path / ".cutesmith" / "candidates").iterdir())) == 3
+
+
+def test_a_source_is_known_to_be_ours_also_after_its_job_was_pruned(tmp_path: Path):
+    with open_store(tmp_path).store as store:
+        job = store.begin_job(KEY, resume=True)
+        keep(store, job, "abc")
+        store.decide(Decision("accepted", "/p/a.py", "A", candidate="def"))
+        assert [store.made(id, "/p/a.py", "A") for id in ("abc", "def", "xyz")] == [True, True, False]
+        assert not store.made("abc", "/p/a.py", "B")
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -219,7 +230,8 @@ def test_processes_that_start_and_write_at_once_lose_nothing(tmp_path: Path):
         _, errors = process.communicate(timeout=100)
         assert process.returncode == 0, errors
     with open_store(tmp_path).store as store:
-        assert [store.report(f"/job{number}.py", "A") for number in range(3)] == [{"count": 60}] * 3
+        latest = [store.latest(f"/job{number}.py", "A") for number in range(3)]
+        assert [job.report for job in latest if job] == [{"count": 60}] * 3
 
 
 def test_a_writer_killed_in_the_middle_leaves_whole_rows_and_a_job_to_resume(tmp_path: Path):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from itertools import chain, count
 from pathlib import Path
 
 from cutesmith_agent.source.outline import class_nodes, kernel_of
@@ -16,18 +18,19 @@ def snake_case(name: str) -> str:
     return _HUMP.sub("_", name).replace(".", "_").lower()
 
 
-def kernel_module(source: Source, qualname: str, file: Path) -> str:
+def kernel_module(source: Source, qualname: str, file: Path, *, is_ours: Callable[[Path], bool]) -> str:
     """The module name of a class's kernel: the one its guard names, else `<class>_cute`.
 
-    Where `<class>_cute.py` already lies beside the file and belongs to another file, the file's own name joins in."""
+    is_ours: whether an existing file was made for this class and may be replaced. Where `<class>_cute.py` beside the
+    file is somebody else's (another file's class of the same name, say), the file's own name joins in, then a number."""
     used = next((kernel_of(source, found) for found in class_nodes(source) if found.qualname == qualname), None)
     if used:
         return used
-    plain = f"{snake_case(qualname)}_cute"
-    if not file.with_name(f"{plain}.py").exists():
-        return plain
-    stem = re.sub(r"\W", "_", file.stem)
-    return f"{snake_case(qualname)}_{snake_case(stem)}_cute"
+    plain = snake_case(qualname)
+    qualified = f"{plain}_{snake_case(re.sub(r'\W', '_', file.stem))}"
+    names = chain((plain, qualified), (f"{qualified}_{number}" for number in count(2)))
+    paths = (file.with_name(f"{name}_cute.py") for name in names)
+    return next(path.stem for path in paths if not path.exists() or is_ours(path))
 
 
 def is_in_package(file: Path) -> bool:

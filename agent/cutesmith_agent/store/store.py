@@ -46,6 +46,17 @@ class Transition:
 
 
 @dataclass(frozen=True)
+class FinishedJob:
+    """A job that came to its end, with the report it printed. `ended` is in seconds since the epoch."""
+
+    id: str
+    kind: str
+    class_hash: str | None
+    report: dict[str, Any]
+    ended: float
+
+
+@dataclass(frozen=True)
 class Decision:
     """What the user did with a proposal. `kernel` is the accepted file's absolute path."""
 
@@ -187,13 +198,24 @@ class Store:
             lock.close()
         remove_folders(folders)
 
-    def report(self, file: str, qualname: str) -> dict[str, Any] | None:
-        """The latest finished report on a class."""
+    def latest(self, file: str, qualname: str) -> FinishedJob | None:
+        """The latest finished job on a class."""
         row = self._connection.execute(
-            "SELECT report FROM jobs WHERE file = ? AND qualname = ? AND state = 'done' ORDER BY ended DESC LIMIT 1",
+            "SELECT id, kind, class_hash, report, ended FROM jobs"
+            " WHERE file = ? AND qualname = ? AND state = 'done' ORDER BY ended DESC, rowid DESC LIMIT 1",
             (file, qualname),
         ).fetchone()
-        return json.loads(row[0]) if row else None
+        return FinishedJob(row[0], row[1], row[2], json.loads(row[3]), row[4]) if row else None
+
+    def made(self, candidate: str, file: str, qualname: str) -> bool:
+        """Whether the source with this id was made for this class."""
+        (known,) = self._connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM candidates JOIN jobs ON jobs.id = candidates.job"
+            " WHERE candidates.id = :id AND file = :file AND qualname = :name AND jobs.kind = 'optimize')"
+            " OR EXISTS (SELECT 1 FROM decisions WHERE candidate = :id AND file = :file AND qualname = :name)",
+            {"id": candidate, "file": file, "name": qualname},
+        ).fetchone()
+        return bool(known)
 
     def decide(self, decision: Decision) -> None:
         """Record what the user did; `at` is set to now."""
