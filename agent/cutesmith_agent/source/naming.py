@@ -22,12 +22,12 @@ def kernel_module(source: Source, qualname: str, file: Path, *, is_ours: Callabl
     """The module name of a class's kernel: the one its guard names, else `<class>_cute`.
 
     is_ours: whether an existing file was made for this class and may be replaced. Where `<class>_cute.py` beside the
-    file is somebody else's (another file's class of the same name, say), the file's own name joins in, then a number."""
+    file is somebody else's (another file's class of the same name, say), the file's name joins in, then a number."""
     used = next((kernel_of(source, found) for found in class_nodes(source) if found.qualname == qualname), None)
     if used:
         return used
     plain = snake_case(qualname)
-    qualified = f"{plain}_{snake_case(re.sub(r'\W', '_', file.stem))}"
+    qualified = plain + "_" + snake_case(re.sub(r"\W", "_", file.stem))
     names = chain((plain, qualified), (f"{qualified}_{number}" for number in count(2)))
     paths = (file.with_name(f"{name}_cute.py") for name in names)
     return next(path.stem for path in paths if not path.exists() or is_ours(path))
