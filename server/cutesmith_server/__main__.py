@@ -1,13 +1,57 @@
-"""Entry point"""
+"""The `cutesmith` command: parses, runs one subcommand, and turns every end into an exit status."""
 
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
 import sys
+from collections.abc import Sequence
+
+from cutesmith_server.errors import RefusedError
+
+_RUNS = {
+    "serve": ("serving", "serve"),
+    "optimize": ("cli.jobs", "optimize"),
+    "check": ("cli.jobs", "check"),
+    "accept": ("cli.deciding", "accept"),
+    "reject": ("cli.deciding", "reject"),
+    "remove": ("cli.deciding", "remove"),
+    "status": ("cli.status", "status"),
+    "doctor": ("cli.doctor", "doctor"),
+}
+_INTERRUPTED, _BROKEN_PIPE = 130, 141
 
 
-def main() -> int:
-    from cutesmith_server.app import create_server
+def main(arguments: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(words)
+    except RefusedError as refusal:
+        _report(str(refusal), as_json="--json" in words)
+        return refusal.exit
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # Python flushes stdout once more at exit: give it somewhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
 
-    create_server().start_io()
-    return 0
+
+def _run(words: list[str]) -> int:
+    from cutesmith_server.cli.parser import build_parser
+
+    options: argparse.Namespace = build_parser().parse_args(words)
+    module, function = _RUNS[options.command]
+    return getattr(importlib.import_module(f"cutesmith_server.{module}"), function)(options)
+
+
+def _report(sentence: str, *, as_json: bool) -> None:
+    if as_json:
+        from cutesmith_server.cli.output import print_json
+
+        print_json({"error": sentence})
+    print(sentence, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -13,10 +13,13 @@ import signal
 import sys
 from collections import deque
 from collections.abc import AsyncIterator
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from cutesmith_evaluator.processes import descendants
+
+if TYPE_CHECKING:
+    from cutesmith_agent.job import Job
 
 log = logging.getLogger(__name__)
 
@@ -33,21 +36,6 @@ if sys.platform == "linux":
         sys.exit(1)
 runpy.run_module("cutesmith_agent", run_name="__main__", alter_sys=True)
 """
-
-
-@dataclass(frozen=True)
-class Job:
-    """What the agent is asked to do, as it goes over the wire (`docs/contracts.md`, Agent process)."""
-
-    kind: Literal["optimize", "check"]
-    task: dict[str, str]
-    workspace: str
-    interpreter: str
-    source: str | None = None
-    candidate: str | None = None
-    archs: tuple[str, ...] = ()
-    device: str = "auto"
-    resume: bool = True
 
 
 @dataclass(frozen=True)
@@ -140,9 +128,11 @@ class AgentProcess:
         return self._process.returncode is None
 
     async def _send_job(self) -> None:
+        from cutesmith_evaluator.wire import converter
+
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps(asdict(self._job)).encode() + b"\n")
+            self._process.stdin.write(json.dumps(converter().unstructure(self._job)).encode() + b"\n")
             await self._process.stdin.drain()
             self._process.stdin.close()
         except (BrokenPipeError, ConnectionResetError):

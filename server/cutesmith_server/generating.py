@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cutesmith_agent.job import Job
+from cutesmith_agent.store.location import workspace_root
+from cutesmith_evaluator.types import Task
 from cutesmith_server import sessions
-from cutesmith_server.agent_process import Job
 from cutesmith_server.errors import RefusedError
 from cutesmith_server.jobs import ClassKey
 from cutesmith_server.sessions import Kind, Session
@@ -70,11 +72,12 @@ def _job(studio: Studio, key: ClassKey, kind: Kind, candidate: Path | None) -> J
     interpreter = Path(settings.interpreter).expanduser() if settings.interpreter else Path(sys.executable)
     return Job(
         kind=kind,
-        task={"file": str(key.path), "qualname": key.qualname},
-        workspace=str(studio.folder_of(key.path)),
+        task=Task(str(key.path), key.qualname),
+        workspace=str(workspace_root(key.path)),
         interpreter=str(interpreter),
         source=studio.unsaved_text(key.path),
         candidate=str(candidate) if candidate else None,
         archs=settings.archs,
         device=settings.device,
+        resume=True,
     )

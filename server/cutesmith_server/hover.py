@@ -71,9 +71,5 @@ def _candidate(candidate: Candidate) -> list[str]:
         lines.append(f"Against fp64: {wording.error_against_fp64(candidate.error)}.")
     if candidate.timing is not None:
         lines.append(f"Measured on {candidate.timing.device}: {wording.timing(candidate.timing)}.")
-    lines += [
-        f"{kernel.kernel} on {kernel.arch}: {kernel.registers} registers, {kernel.shared_bytes} B shared memory, "
-        f"{kernel.spill_bytes} B spilled."
-        for kernel in candidate.resources
-    ]
+    lines += [f"{wording.resources(kernel)}." for kernel in candidate.resources]
     return lines

@@ -7,8 +7,12 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cutesmith_server.agent_process import AgentProcess, Died, Done, Event, Job
+from cutesmith_server.agent_process import AgentProcess, Died, Done, Event
+
+if TYPE_CHECKING:
+    from cutesmith_agent.job import Job
 
 log = logging.getLogger(__name__)
 

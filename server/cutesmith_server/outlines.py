@@ -50,7 +50,7 @@ class Outlines:
     def of(self, document: Document) -> Outline:
         text, known = self._known.get(document.path, (None, None))
         if known is None or text is not document.text:
-            known = _outline(document.text.content, known.source if known else None)
+            known = outline_of(document.text.content, known.source if known else None)
             self._known[document.path] = (document.text, known)
         return known
 
@@ -60,10 +60,11 @@ class Outlines:
 
 def outline_of_file(path: Path) -> Outline:
     """The outline of a file on disk. Raises OSError, UnicodeDecodeError or SyntaxError (unknown encoding)."""
-    return _outline(path.read_bytes(), None)
+    return outline_of(path.read_bytes())
 
 
-def _outline(text: str | bytes, previous: Source | None) -> Outline:
+def outline_of(text: str | bytes, previous: Source | None = None) -> Outline:
+    """The outline of a text. Of bytes: raises UnicodeDecodeError or SyntaxError (unknown encoding)."""
     from cutesmith_agent.source.outline import outline
     from cutesmith_agent.source.parsing import parse
 

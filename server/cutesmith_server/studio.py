@@ -49,6 +49,7 @@ class Studio:
         self.trust = TrustGate(self._ask_for_trust)
         self.sessions: dict[ClassKey, Session] = {}
         self._outlines = Outlines()
+        self.is_closed = False
         self.leaving: asyncio.Future[None] | None = None
         self._watcher: FolderWatcher | None = None
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
@@ -140,6 +141,7 @@ class Studio:
 
     async def close(self) -> None:
         """Ends every job and all else that would outlive the server."""
+        self.is_closed = True
         await self.jobs.close()
         if self._watcher is not None:
             self._watcher.stop()

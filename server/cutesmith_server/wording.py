@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cutesmith_evaluator.types import Candidate, ErrorFigures, Timing
+    from cutesmith_evaluator.types import Candidate, ErrorFigures, Resources, Timing
 
 NO_GRAD_NOTE = (
     "The kernel is inference only: where autograd needs the result (gradients are enabled and an input or a parameter "
@@ -34,6 +34,13 @@ def ratio(speedup: float) -> str:
 def error_against_fp64(error: ErrorFigures) -> str:
     """Both errors and their ratio: "max error 1.2e-07 (eager 1.1e-07, 1.1×)"."""
     return f"{error.figure} error {error.candidate:.2g} (eager {error.eager:.2g}, {error.ratio:.2g}×)"
+
+
+def resources(kernel: Resources) -> str:
+    return (
+        f"{kernel.kernel} on {kernel.arch}: {kernel.registers} registers, {kernel.shared_bytes} B of shared memory, "
+        f"{kernel.spill_bytes} B spilled"
+    )
 
 
 def timing(measured: Timing) -> str:

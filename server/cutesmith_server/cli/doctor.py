@@ -1,0 +1,111 @@
+"""`cutesmith doctor`: what this machine has of what CuteSmith needs, and what to do about the rest."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from cutesmith_agent.store.location import workspace_root
+from cutesmith_evaluator.client import Worker, WorkerError
+from cutesmith_evaluator.types import Environment
+from cutesmith_server.cli.jobs import interpreter
+from cutesmith_server.cli.output import console, print_json
+
+Verdict = Literal["ok", "missing", "limited"]
+_EXITS = {"ok": 0, "limited": 4, "missing": 3}
+_MARKS = {"ok": "[green]ok[/]", "missing": "[red]missing[/]", "limited": "[yellow]limited[/]"}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that is needed. `missing`: no kernel can be made; `limited`: something is left out."""
+
+    name: str
+    verdict: Verdict
+    found: str
+    advice: str = ""
+
+
+def doctor(options: argparse.Namespace) -> int:
+    """0 all there, 4 kernels can be made but not run (or something minor lacks), 3 none can be made."""
+    checks = [*_worker_checks(interpreter(options)), _store_check(Path.cwd()), _sandbox_check()]
+    if options.json:
+        print_json({"checks": [asdict(check) for check in checks]})
+    else:
+        _show(checks)
+    needed = [check.verdict for check in checks if check.name != "bubblewrap"]
+    return max((_EXITS[verdict] for verdict in needed), key=[0, 4, 3].index)
+
+
+def _worker_checks(python: str) -> list[Check]:
+    try:
+        with Worker(Path(python)) as worker:
+            environment = worker.hello()
+    except WorkerError as error:
+        return [Check("interpreter", "missing", python, str(error))]
+    return [
+        Check("interpreter", "ok", f"{python} (Python {environment.python})"),
+        *_package_checks(environment, python),
+    ]
+
+
+def _package_checks(environment: Environment, python: str) -> list[Check]:
+    return [
+        _package("torch", environment.torch, f"{python} -m pip install torch"),
+        _package("CuTe DSL", environment.dsl, f"{python} -m pip install nvidia-cutlass-dsl (Linux only)"),
+        _package("tvm-ffi", environment.tvm_ffi, f"{python} -m pip install apache-tvm-ffi"),
+        _device_check(environment),
+    ]
+
+
+def _package(name: str, version: str | None, install: str) -> Check:
+    if version is None:
+        return Check(name, "missing", "not installed in that interpreter", f"Run {install}")
+    return Check(name, "ok", version)
+
+
+def _device_check(environment: Environment) -> Check:
+    if environment.device == "none":
+        advice = "Kernels are compiled, not run. On a machine with an NVIDIA GPU, install its driver and a CUDA torch."
+        return Check("CUDA device", "limited", "none", advice)
+    driver = f", driver {environment.driver}" if environment.driver else ""
+    return Check("CUDA device", "ok", f"{environment.device}, {environment.arch}{driver}")
+
+
+def _store_check(folder: Path) -> Check:
+    root = workspace_root(folder / "any")
+    if os.access(root, os.W_OK):
+        return Check("store", "ok", f"{root}/.cutesmith can be written")
+    return Check("store", "limited", f"{root} is read-only", "Results are kept in your state folder instead.")
+
+
+def _sandbox_check() -> Check:
+    """bubblewrap, tried: many systems have the program and forbid what it needs."""
+    program = shutil.which("bwrap")
+    if program is None:
+        advice = "Workers run without a sandbox. Install bubblewrap (apt install bubblewrap) to confine them."
+        return Check("bubblewrap", "limited", "not installed", advice)
+    trial = subprocess.run(
+        [program, "--ro-bind", "/", "/", "--unshare-net", sys.executable, "-c", ""], capture_output=True, check=False
+    )
+    if trial.returncode != 0:
+        advice = "Workers run without a sandbox. Allow unprivileged user namespaces to confine them."
+        return Check("bubblewrap", "limited", f"{program} is not allowed to work here", advice)
+    return Check("bubblewrap", "ok", program)
+
+
+def _show(checks: list[Check]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for check in checks:
+        table.add_row(_MARKS[check.verdict], check.name, check.found)
+        if check.advice:
+            table.add_row("", "", f"[dim]{check.advice}[/]")
+    console().print(table)

@@ -1,0 +1,57 @@
+"""`cutesmith optimize` and `cutesmith check`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Literal
+
+from cutesmith_agent.job import Job
+from cutesmith_agent.store.location import workspace_root
+from cutesmith_evaluator.types import Task
+from cutesmith_server.agent_process import Done
+from cutesmith_server.cli.output import console, print_json
+from cutesmith_server.cli.running import run_job
+from cutesmith_server.cli.target import Target, read_target
+from cutesmith_server.errors import RefusedError
+
+
+def optimize(options: argparse.Namespace) -> int:
+    return _finish(run_job(_job("optimize", read_target(options.target), options), quiet=options.json), options)
+
+
+def check(options: argparse.Namespace) -> int:
+    candidate: Path = options.candidate
+    if not candidate.is_file():
+        raise RefusedError(f"{candidate} is no file: name the kernel to check.", exit=2)
+    return _finish(run_job(_job("check", read_target(options.target), options), quiet=options.json), options)
+
+
+def _job(kind: Literal["optimize", "check"], target: Target, options: argparse.Namespace) -> Job:
+    return Job(
+        kind=kind,
+        task=Task(str(target.path), target.qualname),
+        workspace=str(workspace_root(target.path)),
+        interpreter=interpreter(options),
+        candidate=str(options.candidate.absolute()) if kind == "check" else None,
+        archs=tuple(options.arch),
+        device=options.device,
+        resume=True,
+    )
+
+
+def interpreter(options: argparse.Namespace) -> str:
+    """The Python that workers run in."""
+    return str(Path(options.interpreter).expanduser().absolute()) if options.interpreter else sys.executable
+
+
+def _finish(done: Done, options: argparse.Namespace) -> int:
+    if options.json:
+        print_json(done.report)
+    else:
+        from cutesmith_server.cli.shown import show_report
+        from cutesmith_server.report import read_report
+
+        show_report(read_report(done.report), console())
+    return done.exit

@@ -1,0 +1,99 @@
+"""A report as a person reads it on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cutesmith_server import wording
+
+if TYPE_CHECKING:
+    from cutesmith_evaluator.types import Candidate, Finding
+    from cutesmith_server.report import Report
+
+_STYLES = {"error": "red", "warning": "yellow", "information": "cyan"}
+
+
+def show_report(report: Report, console: Console) -> None:
+    """The candidates' figures, the best one, what is wrong, and the patch."""
+    task = report.task
+    ran_on = report.device if report.device != "none" else "no device"
+    console.print(
+        Text(f"{task.get('class')} ({task.get('category') or 'not traced'}) on {ran_on}, {report.arch or ''}")
+    )
+    if report.candidates:
+        console.print(_table(report.candidates, report.best))
+    for finding in report.all_findings:
+        console.print(_finding(finding))
+    if report.best_candidate is not None:
+        console.print(Text(f"Best: {report.best}, {wording.headline(report.best_candidate)}", style="bold green"))
+        for line in _details(report.best_candidate):
+            console.print(Text(line))
+    if report.estimate_ms is not None:
+        console.print(Text(f"Estimate (roofline, not measured): {report.estimate_ms:.3g} ms"))
+    console.print(Text(report.stopped))
+    if report.patch:
+        show_patch(report.patch, console)
+
+
+def _title(report: Report) -> str:
+    kind = report.task.get("category") or "not traced"
+    where = f"{report.device} ({report.arch})" if report.device != "none" else "no device"
+    return f"{report.task.get('class')}: {kind}, {where}"
+
+
+def show_patch(patch: str, console: Console) -> None:
+    """A unified diff, its characters as they are."""
+    for line in patch.splitlines():
+        console.print(Text(line, style=_patch_style(line)), soft_wrap=True)
+
+
+def _table(candidates: Iterable[Candidate], best: str | None) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in ("candidate", "schedule", "stage", "result", "error vs fp64", "eager's", "ratio", "compile", "median"):
+        table.add_column(name)
+    for each in candidates:
+        table.add_row(*_row(each), style="bold" if each.id == best else None)
+    return table
+
+
+def _row(candidate: Candidate) -> tuple[str, ...]:
+    result = {True: "passed", False: "failed", None: "not run"}[candidate.ok]
+    error, timing = candidate.error, candidate.timing
+    median = next((arm.median_ms for arm in timing.arms if arm.name == "candidate"), None) if timing else None
+    return (
+        candidate.id,
+        " ".join(f"{name}={value}" for name, value in candidate.schedule.items()),
+        candidate.stage,
+        f"{result} ({candidate.precision})" if candidate.precision else result,
+        f"{error.candidate:.2g} ({error.figure})" if error else "",
+        f"{error.eager:.2g}" if error else "",
+        f"{error.ratio:.2f}" if error else "",
+        f"{candidate.compile_s:.2f} s" if candidate.compile_s is not None else "",
+        f"{median:.4g} ms" if median is not None else "",
+    )
+
+
+def _details(candidate: Candidate) -> Iterable[str]:
+    if candidate.error is not None:
+        yield f"Against fp64: {wording.error_against_fp64(candidate.error)}"
+    if candidate.timing is not None:
+        yield f"Measured on {candidate.timing.device}: {wording.timing(candidate.timing)}"
+    for kernel in candidate.resources:
+        yield wording.resources(kernel)
+
+
+def _finding(finding: Finding) -> Text:
+    place = f"{finding.file or ''}{f':{finding.line}' if finding.line else ''}"
+    text = Text(f"{finding.kind}: ", style=_STYLES[finding.severity])
+    return text.append(f"{finding.message}{f' ({place})' if place else ''}", style="default")
+
+
+def _patch_style(line: str) -> str:
+    if line.startswith(("+++", "---")):
+        return "bold"
+    return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "default")

@@ -1,0 +1,52 @@
+"""`FILE[::Class]`: the class that a command is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cutesmith_server.errors import RefusedError
+from cutesmith_server.outlines import Outline, outline_of
+
+
+@dataclass(frozen=True)
+class Target:
+    """A class of a file that exists, with the file's bytes and outline as they were read."""
+
+    path: Path  # absolute
+    qualname: str
+    data: bytes
+    outline: Outline
+
+
+def read_target(text: str) -> Target:
+    """Raises RefusedError (exit 2) when there is no such file, or it does not say which class is meant."""
+    name, _, qualname = text.partition("::")
+    path = Path(name).absolute()
+    data, outline = _read(path)
+    return Target(path, qualname or _only_class(path, outline), data, outline)
+
+
+def _read(path: Path) -> tuple[bytes, Outline]:
+    try:
+        data = path.read_bytes()
+        return data, outline_of(data)
+    except FileNotFoundError:
+        reason = "does not exist"
+    except IsADirectoryError:
+        reason = "is a folder, not a Python file"
+    except UnicodeDecodeError as error:
+        reason = f"is not text in the encoding it declares (byte {error.start})"
+    except (OSError, SyntaxError) as error:
+        reason = f"cannot be read ({getattr(error, 'strerror', None) or error})"
+    raise RefusedError(f"{path} {reason}: name a Python file that holds the module.", exit=2)
+
+
+def _only_class(path: Path, outline: Outline) -> str:
+    names = list(dict.fromkeys(found.qualname for found in outline.classes if found.forward is not None))
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise RefusedError(f"{path} has no nn.Module class with a forward: name a file that has one.", exit=2)
+    choices = ", ".join(f"{path.name}::{name}" for name in names)
+    raise RefusedError(f"{path} has several modules: name one of {choices}.", exit=2)
