@@ -1,0 +1,42 @@
+"""What a proposer is asked and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cutesmith_evaluator.types import Finding
+
+
+@dataclass(frozen=True)
+class Target:
+    """The class a kernel is written for."""
+
+    class_name: str  # qualified: "Outer.Inner"
+    module_file: Path
+    arch: str  # "sm_90a"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A candidate's source, before anything was proved."""
+
+    source: str
+    schedule: dict[str, int] = field(default_factory=dict)
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Drafts, best guess first; or none, and `findings` says what stopped the recipes."""
+
+    drafts: tuple[Draft, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+class Unsupported(Exception):  # noqa: N818 - an answer, not a failure
+    """No recipe covers the graph. `str()` is a sentence that names the op."""
+
+    def __init__(self, message: str, *, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line

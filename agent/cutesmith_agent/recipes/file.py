@@ -1,0 +1,426 @@
+"""The whole candidate file around a kernel: header, conditions, the op, compilation per device."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from cutesmith_evaluator.types import Graph, Guard, Inspection, TensorSpec
+
+from .accesses import Tensors, cute_type
+from .contract import Target, Unsupported
+from .layout import Shapes, open_shapes
+from .lowering import Program, output_spec
+
+EVIDENCE = "Evidence:"
+NOTHING_YET = ("nothing was run on this file yet",)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a family gives for a file."""
+
+    title: str  # one sentence: what the kernel does
+    constants: tuple[tuple[str, int, str], ...]
+    program: tuple[str, ...]  # body of the program function
+    tensors: Tensors
+    scratch: str | None = None  # fp32 values of the kernel's workspace, as an expression
+
+
+def snake(name: str) -> str:
+    """NewGELU → new_gelu, RMSNorm → rms_norm."""
+    name = name.rsplit(".", 1)[-1]
+    name = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name)
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
+
+
+def with_header(source: str, lines: tuple[str, ...]) -> str:
+    """The same file with other evidence in its header."""
+    head, _, rest = source.partition(f"{EVIDENCE}\n")
+    if not rest:
+        raise ValueError("the file has no evidence section in its header")
+    _, quotes, body = rest.partition('"""')
+    clean = [line.replace('"""', "'''").replace("\\", "/") for line in lines]
+    return f"{head}{EVIDENCE}\n" + "".join(f"- {line}\n" for line in clean) + quotes + body
+
+
+def write(program: Program, inspection: Inspection, target: Target, parts: Parts) -> str:
+    """The candidate's source."""
+    name = snake(target.class_name)
+    shapes = open_shapes(program)
+    sections = [
+        _header(target, parts, program),
+        _imports(),
+        _constants(parts),
+        _conditions(program, inspection, parts, shapes),
+        _interface(name, inspection, parts),
+        _launcher(name, program, parts, shapes),
+        _program(name, parts),
+        _compiler(name, program, parts, shapes),
+        _op(name, program, parts),
+    ]
+    return "\n\n\n".join(s.rstrip("\n") for s in sections) + "\n"
+
+
+def _header(target: Target, parts: Parts, program: Program) -> str:
+    ops = ", ".join(dict.fromkeys(n.op.split(".")[1] for n in program.graph.nodes))
+    return "\n".join(
+        (
+            f'"""{parts.title}',
+            "",
+            f"For {target.class_name} in {PurePath(target.module_file).name}; written by CuteSmith. Fuses: {ops}.",
+            "Inference only: where autograd needs the result, or `explain` names a reason, the original code runs.",
+            "",
+            EVIDENCE,
+            *(f"- {line}" for line in NOTHING_YET),
+            '"""',
+        )
+    )
+
+
+def _imports() -> str:
+    return "import functools\nimport importlib.util\nimport os\n\nimport torch"
+
+
+def _constants(parts: Parts) -> str:
+    lines = [f"{name} = {value}  # {why}" for name, value, why in parts.constants]
+    return "\n".join(
+        (
+            *lines,
+            "",
+            "# Read once, at import: CUTESMITH_DISABLE=1 keeps the original code everywhere.",
+            'DISABLED = os.environ.get("CUTESMITH_DISABLE") == "1"',
+            'HAS_DSL = all(importlib.util.find_spec(name) is not None for name in ("cutlass", "tvm_ffi"))',
+            "PLAIN = (torch.Tensor, torch.nn.Parameter)  # subclasses may hold no memory that a kernel can read",
+        )
+    )
+
+
+def _arguments(inspection: Inspection) -> str:
+    return "".join(f", {p}" for p in inspection.parameters)
+
+
+def python_name(inspection: Inspection, program: Program, name: str) -> str:
+    """How `explain` and `forward` write a graph input: a parameter of forward, or module.path."""
+    source = next(i for i in program.graph.inputs if i.name == name)
+    if source.position is not None:
+        return inspection.parameters[source.position]
+    if source.path is None:
+        raise Unsupported(f"the constant {source.name} cannot be read from the module again")
+    return f"module.{source.path}"
+
+
+def _conditions(program: Program, inspection: Inspection, parts: Parts, shapes: Shapes) -> str:
+    lines = [
+        f"def explain(module{_arguments(inspection)}):",
+        '    """The first reason why the kernel cannot stand in for the module here, or None."""',
+        "    if DISABLED:",
+        '        return "CUTESMITH_DISABLE=1 is set"',
+        "    if not HAS_DSL:",
+        '        return "nvidia-cutlass-dsl or apache-tvm-ffi is not installed"',
+    ]
+    lines += [f"    {line}" for guard in program.graph.guards for line in _guard(guard, inspection)]
+    locals_, grads = [], []
+    for i in parts.tensors.inputs:
+        written = python_name(inspection, program, i.name)
+        local = parts.tensors.names[i.name]
+        if written != local:
+            locals_.append(f"    {local} = {written}")
+        if i.spec.dtype != "bool":
+            grads.append(f"{local}.requires_grad")
+    lines += locals_
+    for k, i in enumerate(parts.tensors.inputs):
+        lines += [f"    {line}" for line in _tensor_conditions(program, parts, shapes, i.name, k, inspection)]
+    if grads:
+        lines += [
+            f"    if torch.is_grad_enabled() and {_any(grads)}:",
+            '        return "autograd needs the result: run under torch.no_grad() or torch.inference_mode()"',
+        ]
+    anchor = parts.tensors.names[parts.tensors.inputs[0].name]
+    lines += [
+        '    if torch.is_autocast_enabled("cuda"):',
+        '        return "autocast is on: it would choose other dtypes"',
+        f"    if not _capable({anchor}.device.index):",
+        '        return "the device is older than sm_80"',
+        "    return None",
+        "",
+        "",
+        f"def supports(module{_arguments(inspection)}):",
+        '    """Whether the kernel computes what the module would, for these inputs, here and now."""',
+        f"    return explain(module{_arguments(inspection)}) is None",
+        "",
+        "",
+        "_CAPABLE = {}",
+        "",
+        "",
+        "def _capable(index):",
+        "    if index not in _CAPABLE:",
+        "        _CAPABLE[index] = torch.cuda.get_device_capability(index) >= (8, 0)",
+        "    return _CAPABLE[index]",
+    ]
+    return "\n".join(lines)
+
+
+def _any(conditions: list[str]) -> str:
+    return conditions[0] if len(conditions) == 1 else f"({' or '.join(conditions)})"
+
+
+def _guard(guard: Guard, inspection: Inspection) -> list[str]:
+    """A Python value the kernel has baked in."""
+    place = inspection.parameters[guard.position] if guard.position is not None else f"module.{guard.path}"
+    value = guard.value
+    if value is None or isinstance(value, bool):
+        test = f"{place} is not {value}"
+        if guard.path and guard.path.rsplit(".", 1)[-1] == "training" and isinstance(value, bool):
+            test = place if value is False else f"not {place}"
+    elif isinstance(value, str) and ":" in value:
+        test = f'f"{{{place}.__module__}}:{{{place}.__qualname__}}" != {value!r}'
+    else:
+        test = f"{place} != {value!r}"
+    return [f"if {test}:", f"    return {f'{place} is not {value!r}'!r}"]
+
+
+def _tensor_conditions(
+    program: Program, parts: Parts, shapes: Shapes, name: str, number: int, inspection: Inspection
+) -> list[str]:
+    source = next(i for i in program.graph.inputs if i.name == name)
+    local = parts.tensors.names[name]
+    dtype, rank = source.spec.dtype, len(source.spec.shape)
+    first = parts.tensors.names[parts.tensors.inputs[0].name]
+    where = f"{local}.is_cuda" if number == 0 else f"{local}.device == {first}.device"
+    place = (
+        f"a contiguous {dtype} CUDA tensor" if number == 0 else f"a contiguous {dtype} tensor on the device of {first}"
+    )
+    lines = [
+        f"if not (type({local}) in PLAIN and {where} and {local}.dtype is torch.{dtype} and {local}.is_contiguous()):",
+        f'    return "{local} is not {place}"',
+    ]
+    opened = shapes.open_dims.get(name, ())
+    anchors = [i for i in parts.tensors.inputs if shapes.open_dims.get(i.name)]
+    anchor = anchors[0] if anchors else None
+    shape = source.spec.shape
+    if opened and anchor is not None and anchor.name != name:
+        other = parts.tensors.names[anchor.name]
+        lines += _same_open_dims(local, other, source.spec, anchor.spec, opened, shapes.open_dims[anchor.name])
+    elif len(opened) == rank and rank:
+        lines += [f"if {local}.dim() != {rank}:", f'    return "{local} has not {rank} dimensions"']
+    elif opened:
+        tail = _tuple(shape[len(opened) :])
+        lines += [
+            f"if {local}.dim() != {rank} or {local}.shape[{len(opened)}:] != {tail}:",
+            f'    return "{local} is not (*, {", ".join(map(str, shape[len(opened) :]))})"',
+        ]
+    else:
+        lines += [f"if {local}.shape != {_tuple(shape)}:", f'    return "{local} is not of shape {_tuple(shape)}"']
+    if number == 0 or opened:
+        lines += [f"if not 0 < {local}.numel() < 2**31:", f'    return "{local} has no elements, or 2**31 or more"']
+    return lines
+
+
+def _same_open_dims(
+    local: str, other: str, spec: TensorSpec, anchor: TensorSpec, opened: tuple[int, ...], anchor_open: tuple[int, ...]
+) -> list[str]:
+    if spec.shape == anchor.shape and opened == anchor_open:
+        return [f"if {local}.shape != {other}.shape:", f'    return "{local} and {other} differ in shape"']
+    k = len(opened)
+    tail = f" or {local}.shape[{k}:] != {_tuple(spec.shape[k:])}" if spec.shape[k:] else f" or {local}.dim() != {k}"
+    return [
+        f"if {local}.shape[:{k}] != {other}.shape[:{k}]{tail}:",
+        f'    return "{local} does not fit {other}"',
+    ]
+
+
+def _tuple(values: tuple[int, ...]) -> str:
+    return f"({values[0]},)" if len(values) == 1 else f"({', '.join(map(str, values))})"
+
+
+def _interface(name: str, inspection: Inspection, parts: Parts) -> str:
+    arguments = _arguments(inspection)
+    tensors = ", ".join(_written(inspection, i) for i in parts.tensors.inputs)
+    return "\n".join(
+        (
+            f"def forward(module{arguments}):",
+            '    """The module\'s result. Call it only where `supports` is true."""',
+            "    if torch.compiler.is_compiling():",
+            f"        return _OP({tensors})",
+            f"    return _launch({tensors})",
+            "",
+            "",
+            f"def warm_up(module{arguments}):",
+            '    """Compiles for these inputs\' device without launching: before a CUDA-graph capture, say."""',
+            f"    _compiled({_written(inspection, parts.tensors.inputs[0])}.device.index, True)",
+        )
+    )
+
+
+def _written(inspection: Inspection, source) -> str:  # noqa: ANN001
+    return inspection.parameters[source.position] if source.position is not None else f"module.{source.path}"
+
+
+def _returns(graph: Graph) -> str:
+    return f"({', '.join(['Tensor'] * len(graph.outputs))})" if graph.returns_tuple else "Tensor"
+
+
+def _allocations(program: Program, parts: Parts, shapes: Shapes) -> list[str]:
+    made = [_allocation(program, parts, shapes, k) for k in range(len(parts.tensors.outputs))]
+    if len(made) == 1:
+        return [f"return {made[0]}"]
+    return [
+        *(f"{out} = {text}" for out, text in zip(parts.tensors.outputs, made, strict=True)),
+        f"return {', '.join(parts.tensors.outputs)}",
+    ]
+
+
+def _allocation(program: Program, parts: Parts, shapes: Shapes, output: int) -> str:
+    spec = output_spec(program.graph, program.graph.outputs[output])
+    for i in parts.tensors.inputs:
+        opened = shapes.open_dims.get(i.name, ())
+        if i.spec == spec and len(opened) == shapes.prefix:
+            return f"torch.empty_like({parts.tensors.names[i.name]})"
+    sizes = [str(n) for n in spec.shape]
+    anchor = next(
+        (i for i in parts.tensors.inputs if len(shapes.open_dims.get(i.name, ())) == shapes.prefix),
+        parts.tensors.inputs[0],
+    )
+    local = parts.tensors.names[anchor.name]
+    for d in range(min(shapes.prefix, len(sizes))):
+        sizes[d] = f"{local}.shape[{d}]"
+    shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+    return f"torch.empty({shape}, dtype=torch.{spec.dtype}, device={local}.device)"
+
+
+def _launcher(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
+    arguments = ", ".join(parts.tensors.names[i.name] for i in parts.tensors.inputs)
+    outputs = ", ".join(parts.tensors.outputs)
+    first = parts.tensors.names[parts.tensors.inputs[0].name]
+    vectors = [parts.tensors.names[i.name] for i in parts.tensors.inputs if i.spec.shape]
+    passed = ", ".join(_passed(program, parts))
+    unaligned = " or ".join(f"{v}.data_ptr() % 16" for v in vectors) or "False"
+    result = f"({outputs}{',' if len(parts.tensors.outputs) == 1 else ''})" if program.graph.returns_tuple else outputs
+    return "\n".join(
+        (
+            f"def _empty({arguments}):",
+            *(f"    {line}" for line in _allocations(program, parts, shapes)),
+            "",
+            "",
+            f"def _launch({arguments}):",
+            f"    {outputs} = _empty({arguments})",
+            f"    index = {first}.device.index",
+            f"    compiled = _compiled(index, not ({unaligned}))",
+            *(
+                [f"    scratch = torch.empty({parts.scratch}, dtype=torch.float32, device={first}.device)"]
+                if parts.scratch
+                else []
+            ),
+            "    if torch.cuda.current_device() == index:",
+            f"        compiled({passed})",
+            "    else:",
+            "        with torch.cuda.device(index):",
+            f"            compiled({passed})",
+            f"    return {result}",
+        )
+    )
+
+
+def _passed(program: Program, parts: Parts) -> list[str]:
+    """The compiled function's arguments; a tensor without dimensions goes as one of one element."""
+    shapes = [(parts.tensors.names[i.name], i.spec.shape) for i in parts.tensors.inputs]
+    outputs = zip(parts.tensors.outputs, program.graph.outputs, strict=True)
+    shapes += [(name, output_spec(program.graph, ref).shape) for name, ref in outputs]
+    return [name if shape else f"{name}.view(1)" for name, shape in shapes] + (["scratch"] if parts.scratch else [])
+
+
+def _program(name: str, parts: Parts) -> str:
+    return "\n".join(
+        (
+            "@functools.cache",
+            "def _program(vector):",
+            '    """The kernel and its host function, for accesses of `vector` elements. Imports the DSL (2-3 s)."""',
+            *(["    import operator", ""] if any("operator." in line for line in parts.program) else []),
+            "    import cutlass",
+            "    import cutlass.cute as cute",
+            "    from cuda.bindings.driver import CUstream",
+            "",
+            *(f"    {line}" if line else "" for line in parts.program),
+        )
+    )
+
+
+def _fake(spec: TensorSpec, opened: int) -> str:
+    """A stand-in of the same dtype and shape, open sizes as symbols."""
+    sizes = ["cute.sym_int()"] * opened + [str(n) for n in spec.shape[opened:]]
+    if not sizes:
+        sizes = ["1"]
+    shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+    return f"fake({cute_type(spec.dtype)}, {shape})"
+
+
+def _compiler(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
+    specs = [(i.spec, len(shapes.open_dims.get(i.name, ()))) for i in parts.tensors.inputs]
+    for ref in program.graph.outputs:
+        spec = output_spec(program.graph, ref)
+        specs.append((spec, min(shapes.prefix, len(spec.shape))))
+    fakes = [f"        {_fake(spec, opened)}," for spec, opened in specs]
+    if parts.scratch:
+        fakes.append(f"        fake(cutlass.Float32, ({parts.scratch},)),")
+    align = "16 if aligned else dtype.width // 8 if dtype.width >= 8 else 1"
+    return "\n".join(
+        (
+            "_COMPILED = {}",
+            "",
+            "",
+            "def _compiled(index, aligned):",
+            '    """The launcher for a device. `aligned`: every tensor starts at a multiple of 16 bytes."""',
+            "    found = _COMPILED.get((index, aligned))",
+            "    if found is None:",
+            "        found = _COMPILED[index, aligned] = _compile(aligned)",
+            "    return found",
+            "",
+            "",
+            "def _compile(aligned):",
+            "    import cutlass",
+            "    import cutlass.cute as cute",
+            "    from cutlass.cute.runtime import make_fake_compact_tensor, make_fake_stream",
+            "",
+            "    def fake(dtype, shape):",
+            f"        align = {align}",
+            "        order = tuple(reversed(range(len(shape))))",
+            "        return make_fake_compact_tensor(dtype, shape, stride_order=order, assumed_align=align)",
+            "",
+            "    return cute.compile(",
+            "        _program(VECTOR if aligned else 1),",
+            *fakes,
+            "        make_fake_stream(use_tvm_ffi_env_stream=True),",
+            '        options="--enable-tvm-ffi",',
+            "    )",
+        )
+    )
+
+
+def _op(name: str, program: Program, parts: Parts) -> str:
+    arguments = ", ".join(f"Tensor {parts.tensors.names[i.name]}" for i in parts.tensors.inputs)
+    call = ", ".join(parts.tensors.names[i.name] for i in parts.tensors.inputs)
+    fake = f"_empty({call})"
+    if program.graph.returns_tuple and len(parts.tensors.outputs) == 1:
+        fake = f"({fake},)"
+    return "\n".join(
+        (
+            "# An op, so that torch.compile and export see one opaque node; eager calls skip the dispatcher.",
+            f'_NAME = "{name}_" + __name__.replace(".", "_")',
+            'if "_LIBRARY" in globals():  # reloaded: the old definition goes first',
+            "    _LIBRARY._destroy()",
+            '_LIBRARY = torch.library.Library("cutesmith", "FRAGMENT")',
+            f'_SCHEMA = "({arguments}) -> {_returns(program.graph)}"',
+            "_LIBRARY.define(_NAME + _SCHEMA, tags=(torch.Tag.pt2_compliant_tag,))",
+            '_LIBRARY.impl(_NAME, _launch, "CUDA")',
+            "",
+            "",
+            '@torch.library.register_fake(f"cutesmith::{_NAME}", lib=_LIBRARY)',
+            f"def _fake({call}):",
+            f"    return {fake}",
+            "",
+            "",
+            "_OP = getattr(torch.ops.cutesmith, _NAME).default",
+        )
+    )

@@ -1,0 +1,188 @@
+"""The kernels' own expression graph: what one element (or one row) of the result is, in fp32 arithmetic.
+
+Index space: a tuple of dimensions, row dimensions first, then the columns that reductions run over. A `Load` is
+affine in them. Expressions are hash-consed by `Builder`, so equal ones are one object and are computed once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+ReduceKind = Literal["sum", "prod", "max", "min", "argmax", "argmin"]
+Level = int
+
+
+@dataclass(frozen=True, eq=False)
+class Expr:
+    """A value. `level` counts the reductions it waits for; `per_column` says whether it varies along a row."""
+
+    level: Level
+    per_column: bool
+    boolean: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Const(Expr):
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Load(Expr):
+    """Element `offset + sum(strides[k] * space[k])` of the graph input `name`."""
+
+    name: str
+    dtype: str
+    strides: tuple[int, ...]
+    offset: int
+
+
+@dataclass(frozen=True, eq=False)
+class Op(Expr):
+    name: str
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Reduce(Expr):
+    """`arg` reduced over all columns of a row."""
+
+    kind: ReduceKind
+    arg: Expr
+
+
+BOOLEAN_OPS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
+
+
+@dataclass
+class Builder:
+    """Makes expressions, each distinct one once, folding what is constant."""
+
+    column_dims: frozenset[int] = frozenset()
+    made: dict[Hashable, Expr] = field(default_factory=dict)
+
+    def const(self, value: float) -> Const:
+        value = float(value)
+        key = ("const", repr(value))
+        return self._once(key, lambda: Const(0, False, False, value))  # type: ignore[return-value]
+
+    def load(self, name: str, dtype: str, strides: tuple[int, ...], offset: int) -> Load:
+        per_column = any(strides[k] for k in self.column_dims)
+        key = ("load", name, strides, offset)
+        return self._once(key, lambda: Load(0, per_column, False, name, dtype, strides, offset))  # type: ignore[return-value]
+
+    def reduce(self, kind: ReduceKind, arg: Expr) -> Expr:
+        return self._once(("reduce", kind, id(arg)), lambda: Reduce(arg.level + 1, False, False, kind, arg))
+
+    def op(self, name: str, *args: Expr) -> Expr:
+        folded = _fold(self, name, args)
+        if folded is not None:
+            return folded
+        level = max(a.level for a in args)
+        per_column = any(a.per_column for a in args)
+        boolean = name in BOOLEAN_OPS or (name == "where" and args[1].boolean)
+        return self._once((name, *map(id, args)), lambda: Op(level, per_column, boolean, name, args))
+
+    def _once(self, key: Hashable, make) -> Expr:  # noqa: ANN001
+        if key not in self.made:
+            self.made[key] = make()
+        return self.made[key]
+
+
+def _fold(b: Builder, name: str, args: tuple[Expr, ...]) -> Expr | None:
+    """Constants folded, neutral elements dropped, and the few rewrites that both speed up and sharpen."""
+    if name in ("add", "sub", "mul", "div", "neg", "pow") and all(isinstance(a, Const) for a in args):
+        return _fold_constants(b, name, [a.value for a in args])  # type: ignore[union-attr]
+    if name == "not":
+        return _fold_not(b, args[0])
+    if name == "where" and isinstance(args[0], Op) and args[0].name == "not":
+        return b.op("where", args[0].args[0], args[2], args[1])
+    if name == "neg" and isinstance(args[0], Op) and args[0].name == "neg":
+        return args[0].args[0]
+    if len(args) != 2:
+        return None
+    left, right = args
+    if name == "sub" and isinstance(right, Op) and right.name == "neg":
+        return b.op("add", left, right.args[0])
+    if (
+        name in ("add", "mul")
+        and isinstance(left, Const)
+        and not isinstance(right, Const)
+        and left.value == _neutral(name)
+    ):
+        return right
+    if name in ("add", "sub", "mul", "div") and isinstance(right, Const) and right.value == _neutral(name):
+        return left
+    if name == "add":
+        return _fold_one_plus_tanh(b, left, right)
+    return _fold_power_of_two(b, left, right) if name == "mul" else None
+
+
+def _neutral(name: str) -> float:
+    return 1.0 if name in ("mul", "div") else 0.0
+
+
+def _fold_constants(b: Builder, name: str, values: list[float]) -> Expr | None:
+    try:
+        if name == "neg":
+            return b.const(-values[0])
+        x, y = values
+        result = {"add": x + y, "sub": x - y, "mul": x * y}.get(name)
+        if result is None:
+            result = x / y if name == "div" else math.pow(x, y)
+    except (OverflowError, ZeroDivisionError, ValueError):
+        return None
+    return b.const(result)
+
+
+def _fold_not(b: Builder, arg: Expr) -> Expr | None:
+    """`not` of an equality is the other one; of an ordering it is not (NaN)."""
+    if isinstance(arg, Op) and arg.name in ("eq", "ne"):
+        return b.op("ne" if arg.name == "eq" else "eq", *arg.args)
+    if isinstance(arg, Op) and arg.name == "not":
+        return arg.args[0]
+    return None
+
+
+def _fold_one_plus_tanh(b: Builder, left: Expr, right: Expr) -> Expr | None:
+    """1 + tanh(u) = 2 / (1 + exp(-2u)): no cancellation for negative u, and one exponential cheaper."""
+    for one, tanh in ((left, right), (right, left)):
+        if isinstance(one, Const) and one.value == 1.0 and isinstance(tanh, Op) and tanh.name == "tanh":
+            e = b.op("exp", b.op("mul", b.const(-2.0), tanh.args[0]))
+            return b.op("div", b.const(2.0), b.op("add", b.const(1.0), e))
+    return None
+
+
+def _fold_power_of_two(b: Builder, left: Expr, right: Expr) -> Expr | None:
+    """2^k * (c * x) = (2^k c) * x exactly, short of overflow."""
+    for scale, product in ((left, right), (right, left)):
+        if not (isinstance(scale, Const) and isinstance(product, Op) and product.name == "mul"):
+            continue
+        x, factor = product.args if isinstance(product.args[1], Const) else reversed(product.args)
+        if isinstance(factor, Const) and abs(math.frexp(scale.value)[0]) == 0.5 and 1e-3 < abs(scale.value) < 1e3:
+            return b.op("mul", x, b.const(scale.value * factor.value))
+    return None
+
+
+def walk(roots: tuple[Expr, ...]) -> Iterator[Expr]:
+    """Every expression under `roots` once, arguments before users."""
+    seen: set[int] = set()
+    stack: list[tuple[Expr, bool]] = [(r, False) for r in reversed(roots)]
+    while stack:
+        e, ready = stack.pop()
+        if ready:
+            yield e
+            continue
+        if id(e) in seen:
+            continue
+        seen.add(id(e))
+        stack.append((e, True))
+        stack.extend((a, False) for a in reversed(arguments(e)) if id(a) not in seen)
+
+
+def arguments(e: Expr) -> tuple[Expr, ...]:
+    if isinstance(e, Op):
+        return e.args
+    return (e.arg,) if isinstance(e, Reduce) else ()

@@ -1,0 +1,267 @@
+"""From a graph of aten ops to expressions: pointwise chains, views, cats and row reductions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from cutesmith_evaluator.types import Arg, Graph, GraphInput, Node, Ref, TensorSpec
+
+from .aten import POINTWISE
+from .contract import Unsupported
+from .ir import Builder, Expr
+from .reductions import REDUCTIONS, reduced_dims
+from .space import Index, Refine, Space, unravel
+from .views import VIEWS
+
+FLOATS = ("float32", "float16", "bfloat16")
+MAX_PIECES = 8  # stores that one thread makes for one output
+
+
+@dataclass(frozen=True)
+class Store:
+    """One piece of an output: expression and where it goes, strides per factor of the space."""
+
+    output: int
+    expr: Expr
+    strides: tuple[int, ...]
+    offset: int
+    per_column: bool
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a kernel must compute. `sizes`: the space's factors, unrolled ones as 1; rows first, then columns."""
+
+    graph: Graph
+    sizes: tuple[int, ...]
+    row_factors: int
+    dims: tuple[tuple[int, ...], ...]  # factor ids of each root dimension
+    stores: tuple[Store, ...]
+
+    @property
+    def columns(self) -> int:
+        return math.prod(self.sizes[self.row_factors :])
+
+    @property
+    def has_reductions(self) -> bool:
+        return any(s.expr.level for s in self.stores)
+
+    @property
+    def rows(self) -> int:
+        return math.prod(self.sizes[: self.row_factors])
+
+
+@dataclass
+class Lowerer:
+    """One lowering attempt over a fixed space."""
+
+    graph: Graph
+    space: Space
+    columns: tuple[int, ...]  # sizes of the reduced dimensions
+    fixed: dict[int, int] = field(default_factory=dict)  # unrolled factors of this piece
+    builder: Builder = field(default_factory=Builder)
+    memo: dict[tuple[object, ...], Expr] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.nodes = {n.name: n for n in self.graph.nodes}
+        self.inputs = {i.name: i for i in self.graph.inputs}
+
+    def spec(self, ref: Ref) -> TensorSpec:
+        if ref.name in self.inputs:
+            return self.inputs[ref.name].spec
+        return self.nodes[ref.name].outputs[ref.index]
+
+    def value(self, ref: Ref, index: tuple[Index, ...]) -> Expr:
+        """Element `index` of a graph value."""
+        key = (ref, index)
+        if key not in self.memo:
+            if ref.name in self.inputs:
+                self.memo[key] = self._load(self.inputs[ref.name], index)
+            else:
+                self.memo[key] = self._node(self.nodes[ref.name], ref.index, index)
+        return self.memo[key]
+
+    def operand(self, arg: Arg, index: tuple[Index, ...]) -> object:
+        """An argument of a pointwise op at the op's output index, broadcast as PyTorch does."""
+        if not isinstance(arg, Ref):
+            return arg
+        shape = self.spec(arg).shape
+        own = index[len(index) - len(shape) :]
+        return self.value(arg, tuple(Index() if n == 1 else i for n, i in zip(shape, own, strict=True)))
+
+    def column_index(self, dim: int) -> Index:
+        return self.space.fix(self.space.index(self.space.row_dims + dim), self.fixed)
+
+    def is_row_index(self, index: Index) -> bool:
+        return all(k < self.space.row_factors for k, _ in index.terms)
+
+    def _load(self, source: GraphInput, index: tuple[Index, ...]) -> Expr:
+        total = Index()
+        for i, stride in zip(index, source.spec.strides, strict=True):
+            total = total.add(self.space.fix(i, self.fixed).times(stride))
+        coefficients = dict(total.terms)
+        strides = tuple(coefficients.get(k, 0) for k in range(len(self.space.factors)))
+        load = self.builder.load(source.name, source.spec.dtype, strides, total.offset)
+        if source.spec.dtype == "bool":
+            return self.builder.op("ne", load, self.builder.const(0.0))
+        return load
+
+    def _node(self, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
+        name = short_name(node.op)
+        if name in VIEWS:
+            return VIEWS[name](self, node, output, index)
+        if name in REDUCTIONS:
+            return REDUCTIONS[name](self, node, output, index)
+        if name in POINTWISE and output == 0:
+            args = [self.operand(a, index) for a in node.args]
+            kwargs = {
+                k: self.operand(v, index) for k, v in node.kwargs.items() if k in ("alpha", "value", "approximate")
+            }
+            return self._emit(POINTWISE[name], node, args, kwargs)
+        raise Unsupported(f"no recipe covers {node.op}", line=node.line)
+
+    def _emit(self, emit: Callable[..., Expr], node: Node, args: list[object], kwargs: dict[str, object]) -> Expr:
+        if args and not isinstance(args[0], Expr) and isinstance(args[0], bool | int | float):
+            args[0] = self.builder.const(float(args[0]))
+        try:
+            return emit(self.builder, *args, **kwargs)
+        except TypeError as error:
+            raise Unsupported(f"no recipe covers {node.op} with these arguments ({error})", line=node.line) from error
+
+
+def short_name(op: str) -> str:
+    """aten.mul.Tensor → mul; in-place ops were functionalised."""
+    return op.split(".")[1] if "." in op else op
+
+
+def lower(graph: Graph) -> Program:
+    """Expressions for every output, or `Unsupported` naming the op."""
+    _check_dtypes(graph)
+    columns = _columns(graph)
+    space = _root_space(graph, columns)
+    for _ in range(32):
+        try:
+            return _lower_in(graph, space, columns)
+        except Refine as request:
+            space = space.refine(request)
+        except ValueError as error:
+            raise Unsupported(f"no recipe covers a reshape with {error}") from error
+    raise Unsupported("no recipe covers a chain of this many reshapes")
+
+
+def _check_dtypes(graph: Graph) -> None:
+    for i in graph.inputs:
+        if i.spec.dtype not in (*FLOATS, "bool"):
+            raise Unsupported(
+                f"input {i.name} is {i.spec.dtype}: the recipes cover float32, float16, bfloat16 and bool masks"
+            )
+        if _contiguous(i.spec.shape) != i.spec.strides and math.prod(i.spec.shape) > 1:
+            raise Unsupported(f"input {i.name} is not contiguous: the recipes cover contiguous tensors")
+        if 0 in i.spec.shape:
+            raise Unsupported(f"input {i.name} has no elements: there is nothing to compute")
+    for n in graph.nodes:
+        for out in n.outputs:
+            if out.dtype not in (*FLOATS, "bool", "int64"):
+                raise Unsupported(f"no recipe covers {n.op} in {out.dtype}", line=n.line)
+    if not graph.outputs:
+        raise Unsupported("forward returns no tensor")
+
+
+def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def _columns(graph: Graph) -> tuple[int, ...]:
+    """Sizes of the dimensions that the first reduction runs over."""
+    specs = {i.name: (i.spec,) for i in graph.inputs} | {n.name: n.outputs for n in graph.nodes}
+    for node in graph.nodes:
+        if short_name(node.op) in REDUCTIONS:
+            source = node.args[0]
+            assert isinstance(source, Ref)
+            shape = specs[source.name][source.index].shape
+            return tuple(shape[d] for d in reduced_dims(node, shape))
+    return ()
+
+
+def output_spec(graph: Graph, ref: Ref) -> TensorSpec:
+    for i in graph.inputs:
+        if i.name == ref.name:
+            return i.spec
+    return next(n for n in graph.nodes if n.name == ref.name).outputs[ref.index]
+
+
+def _is_full(shape: tuple[int, ...], columns: tuple[int, ...], rows: int) -> bool:
+    """Whether an output has an element per column (softmax), not only per row (sum)."""
+    if not columns:
+        return True
+    trailing = shape[len(shape) - len(columns) :]
+    return trailing == columns and math.prod(shape) == rows * math.prod(columns)
+
+
+def _root_space(graph: Graph, columns: tuple[int, ...]) -> Space:
+    """Rows and columns of the largest output; columns come last where reductions need them."""
+    shapes = [output_spec(graph, r).shape for r in graph.outputs]
+    largest = max(shapes, key=math.prod)
+    if not columns:
+        return Space.of((), largest)
+    reduced = _reduced_rows(graph)
+    if _is_full(largest, columns, reduced):
+        return Space.of(largest[: len(largest) - len(columns)], columns)
+    return Space.of(tuple(n for n in largest), columns)
+
+
+def _reduced_rows(graph: Graph) -> int:
+    specs = {i.name: (i.spec,) for i in graph.inputs} | {n.name: n.outputs for n in graph.nodes}
+    node = next(n for n in graph.nodes if short_name(n.op) in REDUCTIONS)
+    source = node.args[0]
+    assert isinstance(source, Ref)
+    shape = specs[source.name][source.index].shape
+    return math.prod(shape) // math.prod(shape[d] for d in reduced_dims(node, shape))
+
+
+def _lower_in(graph: Graph, space: Space, columns: tuple[int, ...]) -> Program:
+    unrolled = [k for k, f in enumerate(space.factors) if f.unrolled]
+    pieces = list(itertools.product(*(range(space.factors[k].size) for k in unrolled)))
+    if len(pieces) > MAX_PIECES:
+        raise Unsupported(f"no recipe covers a cat or slice into {len(pieces)} pieces")
+    builder = Builder(frozenset(range(space.row_factors, len(space.factors))))
+    stores = []
+    for piece in pieces:
+        lowerer = Lowerer(graph, space, columns, dict(zip(unrolled, piece, strict=True)), builder)
+        for number, ref in enumerate(graph.outputs):
+            stores += _stores(lowerer, number, ref, first=not any(piece))
+    sizes = tuple(1 if f.unrolled else f.size for f in space.factors)
+    ids = iter(range(len(sizes)))
+    dims = tuple(tuple(next(ids) for _ in dim) for dim in space.dims)
+    return Program(graph, sizes, space.row_factors, dims, tuple(stores))
+
+
+def _stores(lowerer: Lowerer, number: int, ref: Ref, *, first: bool) -> list[Store]:
+    shape = lowerer.spec(ref).shape
+    space = lowerer.space
+    rows = math.prod(f.size for f in space.factors[: space.row_factors])
+    full = _is_full(shape, lowerer.columns, rows)
+    flat = Index()
+    dims = range(len(space.dims) if full else space.row_dims)
+    for d in dims:
+        size = math.prod(f.size for f in space.dims[d])
+        flat = flat.times(size).add(space.index(d))
+    if math.prod(shape) != math.prod(math.prod(f.size for f in space.dims[d]) for d in dims):
+        raise Unsupported("no recipe covers outputs of unrelated shapes in one kernel")
+    index = unravel(space, flat, shape)
+    expr = lowerer.value(ref, index)
+    if not full and expr.per_column:
+        raise Unsupported("no recipe covers a result that keeps part of the reduced dimensions")
+    if not full and not first:
+        return []
+    where = space.fix(flat, lowerer.fixed)
+    coefficients = dict(where.terms)
+    strides = tuple(coefficients.get(k, 0) for k in range(len(space.factors)))
+    return [Store(number, expr, strides, where.offset, full)]

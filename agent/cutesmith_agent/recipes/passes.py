@@ -1,0 +1,216 @@
+"""One reading of a row, chunk by chunk: accumulators that a chunk updates, results that it writes.
+
+A row that does not fit in registers is read once per group of reductions that can run together. The running maximum and
+sum of a softmax are one group (online softmax: Milakov and Gimelshein, arXiv 1805.02867).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .accesses import Access, Tensors
+from .contract import Unsupported
+from .ir import Expr, Load, Op, Reduce, arguments, walk
+from .text import NOUNS, Writer
+
+COMBINE = {"sum": "operator.add", "prod": "operator.mul", "max": "cute.math.max", "min": "cute.math.min"}
+NEUTRAL = {"sum": "0.0", "prod": "1.0", "max": "-float('inf')", "min": "float('inf')"}
+REDUCE_OP = {"sum": "ADD", "prod": "MUL", "max": "MAX", "min": "MIN"}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Reductions of one pass. `online`: sums of exponentials that run along with their maximum, by its id."""
+
+    reductions: tuple[Reduce, ...]
+    online: dict[int, Reduce]
+
+    @property
+    def all(self) -> tuple[Reduce, ...]:
+        return (*self.reductions, *self.online.values())
+
+
+def groups(roots: tuple[Expr, ...]) -> tuple[Group, ...]:
+    """Passes in order: each holds every reduction whose operands are known by then."""
+    waiting = [e for e in walk(roots) if isinstance(e, Reduce)]
+    known: set[int] = set()
+    passes = []
+    while waiting:
+        ready = [r for r in waiting if all(id(e) in known for e in _reductions_under(r.arg))]
+        online = {id(m): s for m in ready for s in waiting if _is_online_sum(s, m)}
+        if any(r.kind in ("argmax", "argmin") for r in ready):
+            raise Unsupported(f"no recipe covers an {ready[0].kind} over rows this long")
+        group = Group(tuple(ready), online)
+        passes.append(group)
+        known |= {id(r) for r in group.all}
+        waiting = [r for r in waiting if id(r) not in known]
+    return tuple(passes)
+
+
+def _reductions_under(e: Expr) -> list[Reduce]:
+    return [r for r in walk((e,)) if isinstance(r, Reduce)]
+
+
+def _is_online_sum(total: Reduce, top: Reduce) -> bool:
+    """total = sum(exp(x - max(x))) with the same x."""
+    e = total.arg
+    if not (total.kind == "sum" and top.kind == "max" and isinstance(e, Op) and e.name == "exp"):
+        return False
+    shifted = e.args[0]
+    return isinstance(shifted, Op) and shifted.name == "sub" and shifted.args[0] is top.arg and shifted.args[1] is top
+
+
+@dataclass
+class PassText:
+    """A Python function of the kernel's program that handles one chunk, and how the kernel calls it."""
+
+    lines: list[str] = field(default_factory=list)
+    operands: list[str] = field(default_factory=list)  # tensors and row values it is given
+    accumulators: list[str] = field(default_factory=list)
+
+
+def pass_function(name: str, group: Group, stores: tuple[Access, ...], tensors: Tensors, scalars: Writer) -> PassText:
+    """`scalars` names the row values known before this pass; the function gets those it reads as arguments."""
+    text = PassText()
+    writer = Writer(scalars.fast, names=dict(scalars.names), taken=set(scalars.taken))
+    roots = (*(r.arg for r in group.reductions), *(s.store.expr for s in stores if s.store is not None))
+    _name_scalar_loads(roots, tensors, scalars)
+    writer.names.update(scalars.names)
+    writer.count(roots)
+    _load_columns(roots, tensors, writer, text)
+    for r in group.reductions:
+        _accumulate(r, group, writer, text)
+    for access in stores:
+        assert access.store is not None
+        text.operands.append(access.gmem)
+        writer.lines.append(
+            f"store({writer.write(access.store.expr)}, {access.gmem}, row, chunk, width, steps, stride)"
+        )
+    text.operands += sorted(
+        {n for k, n in scalars.names.items() if k in _read(roots, scalars) and n not in text.operands}
+    )
+    header = ", ".join(("row", "chunk", "width", "steps", "stride", *text.operands, *text.accumulators))
+    returns = [f"    return {', '.join(text.accumulators)}"] if text.accumulators else []
+    text.lines = [f"def {name}({header}):", *(f"    {line}" for line in writer.lines), *returns, ""]
+    return text
+
+
+def _name_scalar_loads(roots: tuple[Expr, ...], tensors: Tensors, scalars: Writer) -> None:
+    """Per-row operands are read once, before the first pass that needs them."""
+    for access in tensors.loads:
+        load = access.load
+        if load is not None and not load.per_column and load in tuple(walk(roots)) and id(load) not in scalars.names:
+            name = scalars.name(load, access.local)
+            scalars.lines.append(f"{name} = {access.gmem}[row, 0].to(cutlass.Float32)")
+
+
+def _read(roots: tuple[Expr, ...], scalars: Writer) -> set[int]:
+    """Ids of the named row values that the roots read, not looking below them."""
+    found: set[int] = set()
+    stack = list(roots)
+    while stack:
+        e = stack.pop()
+        if id(e) in scalars.names:
+            found.add(id(e))
+        else:
+            stack.extend(arguments(e))
+    return found
+
+
+def _load_columns(roots: tuple[Expr, ...], tensors: Tensors, writer: Writer, text: PassText) -> None:
+    needed = {id(e) for e in _below(roots, writer) if isinstance(e, Load)}
+    for access in tensors.loads:
+        if access.load is not None and id(access.load) in needed and access.per_column:
+            local = writer.name(access.load, access.local)
+            text.operands.append(access.gmem)
+            writer.lines.append(f"{local} = load({access.gmem}, row, chunk, width, steps, stride)")
+
+
+def _below(roots: tuple[Expr, ...], writer: Writer) -> list[Expr]:
+    """Expressions under the roots, not looking below those that already have a name."""
+    found, stack, seen = [], list(roots), set()
+    while stack:
+        e = stack.pop()
+        if id(e) in seen or id(e) in writer.names:
+            continue
+        seen.add(id(e))
+        found.append(e)
+        stack.extend(arguments(e))
+    return found
+
+
+def _accumulate(r: Reduce, group: Group, writer: Writer, text: PassText) -> None:
+    if not r.arg.per_column:
+        raise Unsupported(f"no recipe covers a {r.kind} of a value that is the same in every column")
+    values = writer.write(r.arg)
+    name = writer.name(r, NOUNS[r.kind])
+    text.accumulators.append(name)
+    total = group.online.get(id(r))
+    if total is not None:
+        sums = writer.name(total, NOUNS["sum"])
+        text.accumulators.append(sums)
+        writer.lines.append(f"{name}, {sums} = online({values}, {name}, {sums})")
+        return
+    partial = f"cutlass.Float32({values}.reduce(cute.ReductionOp.{REDUCE_OP[r.kind]}, {NEUTRAL[r.kind]}, 0))"
+    if not values.isidentifier():
+        partial = partial.replace(f"{values}.reduce", f"({values}).reduce", 1)
+    combined = {"sum": f"{name} + {partial}", "prod": f"{name} * {partial}"}.get(
+        r.kind, f"{COMBINE[r.kind]}({name}, {partial})"
+    )
+    writer.lines.append(f"{name} = {combined}")
+
+
+def combined(kind: str, left: str, right: str) -> str:
+    """Two partial results of a reduction as one."""
+    sign = {"sum": "+", "prod": "*"}.get(kind)
+    return f"{left} {sign} {right}" if sign else f"{COMBINE[kind]}({left}, {right})"
+
+
+LOAD_STORE = (
+    "def load(g, row, chunk, width, steps, stride):",
+    '    """`steps` accesses of `width` elements of a row in fp32, `stride` accesses apart."""',
+    "    tiles = cute.zipped_divide(g[row, None], (width,))",
+    "    fragment = cute.make_rmem_tensor((width, steps), g.element_type)",
+    "    for step in range(steps):",
+    "        cute.autovec_copy(tiles[None, chunk + step * stride], fragment[None, step])",
+    "    return fragment.load().to(cutlass.Float32)",
+    "",
+)
+STORE = (
+    "def store(result, g, row, chunk, width, steps, stride):",
+    "    tiles = cute.zipped_divide(g[row, None], (width,))",
+    "    fragment = cute.make_rmem_tensor((width, steps), g.element_type)",
+    "    fragment.store(result.to(g.element_type))",
+    "    for step in range(steps):",
+    "        cute.autovec_copy(fragment[None, step], tiles[None, chunk + step * stride])",
+    "",
+)
+ONLINE = (
+    "def finite(top):",
+    '    """`top`, or 0 where it is -inf or NaN: exp(x - 0) is then 0 or NaN, as it must be."""',
+    "    return top if top > -float('inf') else cutlass.Float32(0.0)",
+    "",
+    "def online(x, top, total):",
+    '    """The running maximum, and the running sum of exp(x - maximum) rescaled to it."""',
+    "    higher = cute.math.max(top, cutlass.Float32(x.reduce(cute.ReductionOp.MAX, -float('inf'), 0)))",
+    "    base = finite(higher)",
+    "    fresh = cutlass.Float32(cute.math.exp(x - base).reduce(cute.ReductionOp.ADD, 0.0, 0))",
+    "    return higher, total * cute.math.exp(top - base) + fresh",
+    "",
+)
+ACROSS = (
+    "@cute.jit",
+    "def across(value, combine: cutlass.Constexpr, sRow: cute.Tensor, slot: cutlass.Constexpr, tidx):",
+    '    """One value per thread to one per row: shuffles in the warp, shared memory beyond; one fixed order."""',
+    "    value = cute.arch.warp_reduction(value, combine, threads_in_group=min(THREADS_PER_ROW, 32))",
+    "    if cutlass.const_expr(WARPS_PER_ROW > 1):",
+    "        row, warp = tidx // THREADS_PER_ROW, tidx % THREADS_PER_ROW // 32",
+    "        if tidx % 32 == 0:",
+    "            sRow[slot, row, warp] = value",
+    "        cute.arch.sync_threads()",
+    "        value = sRow[slot, row, 0]",
+    "        for other in cutlass.range_constexpr(1, WARPS_PER_ROW):",
+    "            value = combine(value, sRow[slot, row, other])",
+    "    return value",
+    "",
+)

@@ -1,0 +1,93 @@
+"""From an inspected module to drafts: lower, choose the family, write one file per schedule."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cutesmith_evaluator.types import Finding, Graph, Inspection
+
+from . import long_rows, one_row, pointwise, rows
+from .contract import Draft, Proposal, Target, Unsupported
+from .file import Parts, snake, write
+from .ir import Const, Reduce
+from .lowering import Program, lower, output_spec
+
+HALF = ("float16", "bfloat16")
+
+
+def propose(inspection: Inspection, target: Target) -> Proposal:
+    """Drafts for the target, or the finding that says which op stopped it."""
+    if inspection.graph is None:
+        return Proposal(findings=inspection.findings)
+    try:
+        program = lower(inspection.graph)
+        _check(program)
+        drafts = _drafts(program, inspection, target)
+    except Unsupported as stop:
+        return Proposal(findings=(Finding("no-recipe", f"{stop}.", stop.line, str(target.module_file)),))
+    return Proposal(drafts)
+
+
+def _check(program: Program) -> None:
+    for store in program.stores:
+        dtype = output_spec(program.graph, program.graph.outputs[store.output]).dtype
+        if isinstance(store.expr, Const):
+            raise Unsupported("an output does not depend on any input")
+        if dtype == "bool" or (dtype == "int64") != _is_index(store.expr):
+            raise Unsupported(f"no recipe covers a computed {dtype} output")
+
+
+def _is_index(expr: object) -> bool:
+    return isinstance(expr, Reduce) and expr.kind in ("argmax", "argmin")
+
+
+def half_results(graph: Graph) -> bool:
+    """Whether every result is rounded to half precision, so that the fast exponentials lose nothing."""
+    return all(output_spec(graph, r).dtype in HALF for r in graph.outputs)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A kernel with a schedule's constants."""
+
+    constants: tuple[tuple[str, int, str], ...]
+    text: pointwise.KernelText
+    title: str
+    scratch: str | None = None  # fp32 values of workspace
+
+
+def _variants(program: Program, name: str, class_name: str) -> Iterator[Variant]:
+    fast = half_results(program.graph)
+    if not program.has_reductions:
+        for flat in pointwise.schedules(program):
+            title = f"{class_name} in one pass over memory: every tensor is read or written once."
+            yield Variant(flat.constants(), pointwise.emit(program, name, fast=fast), title)
+        return
+    columns = ("COLUMNS", program.columns, "elements of a row")
+    if one_row.applies(program):
+        for split in one_row.schedules(program):
+            text, slots = one_row.emit(program, name, fast=fast)
+            title = f"{class_name}: one row of {program.columns}, shared by many blocks; every tensor is read once."
+            yield Variant(
+                (columns, *split.constants()), text, title, scratch="BLOCKS" if slots == 1 else f"{slots} * BLOCKS"
+            )
+        return
+    for schedule in rows.schedules(program):
+        if schedule.unroll:
+            text = long_rows.emit(program, name, fast=fast)
+            title = f"{class_name}, a block per row; a row of {program.columns} is read once per group of reductions."
+        else:
+            text = rows.emit(program, schedule, name, fast=fast)
+            title = f"{class_name} row by row: a row stays in registers, so every tensor is read or written once."
+        yield Variant((columns, *schedule.constants()), text, title)
+
+
+def _drafts(program: Program, inspection: Inspection, target: Target) -> tuple[Draft, ...]:
+    drafts = []
+    for variant in _variants(program, snake(target.class_name), target.class_name):
+        parts = Parts(variant.title, variant.constants, variant.text.lines, variant.text.tensors, variant.scratch)
+        source = write(program, inspection, target, parts)
+        drafts.append(Draft(source, {n.lower(): v for n, v, _ in variant.constants}, variant.title))
+    return tuple({hashlib.sha256(d.source.encode()).digest(): d for d in drafts}.values())

@@ -1,0 +1,206 @@
+"""Reductions over the last dimensions, as row expressions; norms and softmaxes in terms of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from cutesmith_evaluator.types import Arg, Node, Ref
+
+from .contract import Unsupported
+from .ir import Expr, ReduceKind
+from .space import Index
+from .views import integers, source
+
+if TYPE_CHECKING:
+    from .lowering import Lowerer
+
+Emit = Callable[["Lowerer", Node, int, tuple[Index, ...]], Expr]
+
+
+def _argument(node: Node, name: str, position: int) -> Arg:
+    if name in node.kwargs:
+        return node.kwargs[name]
+    return node.args[position] if position < len(node.args) else None
+
+
+# Where each op keeps the dims it reduces.
+DIMS: dict[str, Callable[[Node, int], Arg]] = {
+    **dict.fromkeys(
+        ("sum", "mean", "amax", "amin", "prod", "argmax", "argmin", "max", "min", "_softmax", "_log_softmax", "var"),
+        lambda node, rank: _argument(node, "dim", 1),
+    ),
+    "linalg_vector_norm": lambda node, rank: _argument(node, "dim", 2),
+    **dict.fromkeys(
+        ("layer_norm", "rms_norm"),
+        lambda node, rank: tuple(range(rank - len(integers(node.args[1])), rank)),
+    ),
+}
+
+
+def reduced_dims(node: Node, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The dims a reduction runs over: the trailing ones, in order; anything else is not covered."""
+    dims = DIMS[node.op.split(".")[1]](node, len(shape))
+    if dims is None or dims == ():
+        return tuple(range(len(shape)))
+    reduced = tuple(sorted(d % len(shape) for d in integers(dims)))
+    trailing = tuple(range(len(shape) - len(reduced), len(shape)))
+    if reduced != trailing and any(shape[d] != 1 for d in range(reduced[0], len(shape)) if d not in reduced):
+        raise Unsupported(
+            f"no recipe covers {node.op} over dimension {reduced[0]}, which is not the last", line=node.line
+        )
+    return reduced
+
+
+def _inner(lowerer: Lowerer, node: Node, index: tuple[Index, ...], ref: Ref | None = None) -> Expr:
+    """The reduced tensor's element at this row and the space's column."""
+    ref = ref or source(node)
+    shape = lowerer.spec(ref).shape
+    reduced = reduced_dims(node, shape)
+    if tuple(shape[d] for d in reduced) != lowerer.columns:
+        raise Unsupported(f"no recipe covers {node.op} next to a reduction over other dimensions", line=node.line)
+    rows = list(_row_index(lowerer, node, index, len(shape), reduced))
+    full = [lowerer.column_index(reduced.index(d)) if d in reduced else rows.pop(0) for d in range(len(shape))]
+    return lowerer.value(ref, tuple(full))
+
+
+def _row_index(
+    lowerer: Lowerer, node: Node, index: tuple[Index, ...], rank: int, reduced: tuple[int, ...]
+) -> tuple[Index, ...]:
+    rows = tuple(i for d, i in enumerate(index) if d not in reduced) if len(index) == rank else index
+    if not all(lowerer.is_row_index(i) for i in rows):
+        raise Unsupported(f"no recipe covers {node.op} of another reduction's columns", line=node.line)
+    return rows
+
+
+def _plain(kind: ReduceKind) -> Emit:
+    return lambda lowerer, node, output, index: lowerer.builder.reduce(kind, _inner(lowerer, node, index))
+
+
+def _count(lowerer: Lowerer) -> int:
+    return math.prod(lowerer.columns)
+
+
+def _mean_of(lowerer: Lowerer, x: Expr) -> Expr:
+    return lowerer.builder.op("mul", lowerer.builder.reduce("sum", x), lowerer.builder.const(1 / _count(lowerer)))
+
+
+def _mean(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
+    return _mean_of(lowerer, _inner(lowerer, node, index))
+
+
+def _with_index(kind: ReduceKind, where: ReduceKind) -> Emit:
+    """max.dim returns (values, indices)."""
+    return lambda lowerer, node, output, index: lowerer.builder.reduce(
+        where if output else kind, _inner(lowerer, node, index)
+    )
+
+
+def _softmax_parts(lowerer: Lowerer, node: Node, index: tuple[Index, ...]) -> tuple[Expr, Expr, Expr]:
+    """x - max, exp of it, and the sum of that, at this row."""
+    b = lowerer.builder
+    x = _inner(lowerer, node, index)
+    shifted = b.op("sub", x, b.reduce("max", x))
+    e = b.op("exp", shifted)
+    return shifted, e, b.reduce("sum", e)
+
+
+def _at_columns(lowerer: Lowerer, node: Node, index: tuple[Index, ...]) -> None:
+    """An op that keeps its columns is only covered where it is read column by column, in place."""
+    shape = node.outputs[0].shape
+    reduced = reduced_dims(node, shape)
+    if any(
+        lowerer.space.fix(index[d], lowerer.fixed) != lowerer.column_index(i)
+        for i, d in enumerate(reduced)
+        if shape[d] > 1
+    ):
+        raise Unsupported(f"no recipe covers a rearranged result of {node.op}", line=node.line)
+
+
+def _softmax(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
+    _at_columns(lowerer, node, index)
+    _, e, total = _softmax_parts(lowerer, node, index)
+    b = lowerer.builder
+    return b.op("mul", e, b.op("div", b.const(1.0), total))
+
+
+def _log_softmax(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
+    _at_columns(lowerer, node, index)
+    shifted, _, total = _softmax_parts(lowerer, node, index)
+    return lowerer.builder.op("sub", shifted, lowerer.builder.op("log", total))
+
+
+def _variance(lowerer: Lowerer, x: Expr, correction: float) -> Expr:
+    b = lowerer.builder
+    centred = b.op("sub", x, _mean_of(lowerer, x))
+    return b.op("mul", b.reduce("sum", b.op("mul", centred, centred)), b.const(1 / (_count(lowerer) - correction)))
+
+
+def _variance_op(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
+    correction = node.kwargs.get("correction", 1)
+    correction = 1 if correction is None else correction
+    if not isinstance(correction, int | float) or _count(lowerer) <= correction:
+        raise Unsupported(f"no recipe covers {node.op} with this correction", line=node.line)
+    return _variance(lowerer, _inner(lowerer, node, index), correction)
+
+
+def _affine(lowerer: Lowerer, node: Node, index: tuple[Index, ...], x: Expr, weight: Arg, bias: Arg) -> Expr:
+    if isinstance(weight, Ref):
+        x = lowerer.builder.op("mul", x, lowerer.operand(weight, index))  # type: ignore[arg-type]
+    if isinstance(bias, Ref):
+        x = lowerer.builder.op("add", x, lowerer.operand(bias, index))  # type: ignore[arg-type]
+    return x
+
+
+def _layer_norm(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
+    """(x - mean) * rsqrt(var + eps) * weight + bias."""
+    b = lowerer.builder
+    x = _inner(lowerer, node, index)
+    _, _, weight, bias, eps = (*node.args, None, None, None)[:5]
+    rstd = b.op("rsqrt", b.op("add", _variance(lowerer, x, 0), b.const(1e-5 if eps is None else float(eps))))  # type: ignore[arg-type]
+    _at_columns(lowerer, node, index)
+    return _affine(lowerer, node, index, b.op("mul", b.op("sub", x, _mean_of(lowerer, x)), rstd), weight, bias)
+
+
+def _rms_norm(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
+    b = lowerer.builder
+    x = _inner(lowerer, node, index)
+    _, _, weight, eps = (*node.args, None, None)[:4]
+    if eps is None:
+        eps = {"float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10}[lowerer.spec(source(node)).dtype]
+    rstd = b.op("rsqrt", b.op("add", _mean_of(lowerer, b.op("mul", x, x)), b.const(float(eps))))  # type: ignore[arg-type]
+    _at_columns(lowerer, node, index)
+    return _affine(lowerer, node, index, b.op("mul", x, rstd), weight, None)
+
+
+def _vector_norm(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
+    b = lowerer.builder
+    order = node.args[1] if len(node.args) > 1 else 2
+    x = b.op("abs", _inner(lowerer, node, index))
+    if order in (2, None):
+        return b.op("sqrt", b.reduce("sum", b.op("mul", x, x)))
+    if order == 1:
+        return b.reduce("sum", x)
+    if order == math.inf:
+        return b.reduce("max", x)
+    raise Unsupported(f"no recipe covers {node.op} of order {order}", line=node.line)
+
+
+REDUCTIONS: dict[str, Emit] = {
+    "sum": _plain("sum"),
+    "prod": _plain("prod"),
+    "amax": _plain("max"),
+    "amin": _plain("min"),
+    "argmax": _plain("argmax"),
+    "argmin": _plain("argmin"),
+    "mean": _mean,
+    "max": _with_index("max", "argmax"),
+    "min": _with_index("min", "argmin"),
+    "_softmax": _softmax,
+    "_log_softmax": _log_softmax,
+    "var": _variance_op,
+    "layer_norm": _layer_norm,
+    "rms_norm": _rms_norm,
+    "linalg_vector_norm": _vector_norm,
+}

@@ -1,0 +1,342 @@
+"""The row family: reductions over the last dimensions with whatever pointwise work stands before, between and after.
+
+A row fits in registers here and is read once: a group of threads holds it, reduces by shuffles and, beyond a warp,
+through shared memory. `long_rows` covers the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .accesses import Access, Tensors, pointer, tensors_of
+from .contract import Unsupported
+from .ir import Expr, Load, Reduce, arguments, walk
+from .layout import nested, vector_width, widest_vector
+from .lowering import Program
+from .passes import ACROSS, COMBINE, NEUTRAL, REDUCE_OP
+from .pointwise import KernelText, parameters
+from .text import NOUNS, Writer, loads_of
+
+REGISTERS = 64  # fp32 values of a row that one thread keeps
+
+
+@dataclass(frozen=True)
+class RowSchedule:
+    vector: int  # elements per access
+    threads_per_row: int
+    rows_per_block: int
+    unroll: int  # accesses in flight per thread and tensor, for rows that do not fit in registers; 0: the row fits
+
+    def constants(self) -> tuple[tuple[str, int, str], ...]:
+        shared = (
+            ("VECTOR", self.vector, "elements per access, 16 bytes where the tensors are aligned"),
+            ("THREADS_PER_ROW", self.threads_per_row, "threads that share a row"),
+            ("ROWS_PER_BLOCK", self.rows_per_block, "rows of a block"),
+        )
+        return (
+            shared
+            if not self.unroll
+            else (*shared, ("UNROLL", self.unroll, "accesses in flight per thread and tensor"))
+        )
+
+
+def schedules(program: Program) -> tuple[RowSchedule, ...]:
+    """Best guess first; 128 threads a row were fastest on H200 up to 4096 columns, 256 beyond."""
+    vector = row_vector(program)
+    chunks = program.columns // vector
+    fits = [t for t in (8, 16, 32, 64, 128, 256, 512, 1024) if -(-chunks // t) * vector <= REGISTERS]
+    if not fits:
+        return tuple(RowSchedule(vector, t, 1, u) for t, u in ((512, 4), (1024, 2), (256, 4), (512, 2)))
+    target = 32 if chunks <= 256 else 128 if chunks <= 1024 else 256
+    ideal = [t for t in fits if t >= min(target, _next_power(chunks))] or fits[-1:]
+    order = sorted(set(fits), key=lambda t: (abs(math.log2(t / ideal[0])), t))[:4]
+    return tuple(RowSchedule(vector, t, max(1, 128 // t), 0) for t in order if t <= max(32, _next_power(chunks)))
+
+
+def _next_power(n: int) -> int:
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def row_vector(program: Program) -> int:
+    vector = widest_vector(program)
+    roots = tuple(s.expr for s in program.stores)
+    tensors = tensors_of(program, loads_of(roots))
+    for access in tensors.views:
+        if access.per_column:
+            vector = vector_width(access.columns, access.offset, access.row_strides, vector, closed=True)
+    return vector
+
+
+@dataclass
+class RowEmitter:
+    """Writes the body of a row kernel for one schedule."""
+
+    program: Program
+    schedule: RowSchedule
+    tensors: Tensors
+    writer: Writer
+    slots: int = 0  # shared-memory slots, one per reduction
+
+    def __post_init__(self) -> None:
+        self.roots = tuple(s.expr for s in self.program.stores)
+        self.writer.count(self.roots)
+        self.access = {id(a.load): a for a in self.tensors.loads}
+        for e in walk(self.roots):
+            if isinstance(e, Reduce):
+                self.writer.uses.update({id(e.arg): 1})
+
+    def straight(self) -> list[str]:
+        """Everything for a row that stays in registers: loads as late as their first use, then reductions."""
+        for store in self.tensors.stores:
+            assert store.store is not None
+            self._prepare(store.store.expr)
+            self._store(store, store.store.expr)
+        return self.writer.lines
+
+    def _prepare(self, root: Expr) -> None:
+        """Statements for every load and reduction under `root`, in order."""
+        pending = [e for e in walk((root,)) if isinstance(e, Load | Reduce) and id(e) not in self.writer.names]
+        for e in sorted(pending, key=lambda e: (self._need(e), isinstance(e, Reduce))):
+            if isinstance(e, Load):
+                self._load(e)
+            else:
+                self._reduce(e)
+
+    def _need(self, e: Expr) -> int:
+        """The level at which a load is first read, or at which a reduction runs."""
+        if isinstance(e, Reduce):
+            return e.arg.level
+        users = [u for u in walk(self.roots) if any(a is e for a in arguments(u))]
+        return min((u.level - 1 if isinstance(u, Reduce) else u.level for u in users), default=0)
+
+    def _load(self, e: Load) -> None:
+        access = self.access[id(e)]
+        name = self.writer.name(e, access.local)
+        if access.per_column:
+            self.writer.lines.append(f"{name} = load({access.gmem}, row, lane)")
+        else:
+            self.writer.lines.append(f"{name} = {access.gmem}[row, 0].to(cutlass.Float32)")
+
+    def _reduce(self, e: Reduce) -> None:
+        arg = self.writer.write(e.arg)
+        name = self.writer.name(e, NOUNS[e.kind])
+        if not e.arg.per_column:
+            raise Unsupported(f"no recipe covers a {e.kind} of a value that is the same in every column")
+        slot = self.slots
+        if e.kind in ("argmax", "argmin"):
+            self.slots += 2
+            self.writer.lines.append(f"{name} = find_{e.kind}({arg}, sRow, {slot}, lane, tidx)")
+            return
+        self.slots += 1
+        masked = arg if self._whole() else f"keep({arg}, lane, {NEUTRAL[e.kind]})"
+        how = f"cute.ReductionOp.{REDUCE_OP[e.kind]}, {COMBINE[e.kind]}, {NEUTRAL[e.kind]}"
+        self.writer.lines.append(f"{name} = reduce_row({masked}, {how}, sRow, {slot}, tidx)")
+
+    def _whole(self) -> bool:
+        chunks = self.program.columns // self.schedule.vector
+        return chunks % self.schedule.threads_per_row == 0
+
+    def _store(self, store: Access, expr: Expr) -> None:
+        value = self.writer.write(expr)
+        if store.per_column:
+            self.writer.lines.append(f"store({value}, {store.gmem}, row, lane, live)")
+        else:
+            text = f"{value}" if isinstance(expr, Reduce) and expr.kind.startswith("arg") else value
+            self.writer.lines += [
+                "if live and lane == 0:",
+                f"    {store.gmem}[row, 0] = ({text}).to({store.gmem}.element_type)",
+            ]
+
+
+def emit(program: Program, schedule: RowSchedule, name: str, *, fast: bool) -> KernelText:
+    roots = tuple(s.expr for s in program.stores)
+    tensors = tensors_of(program, loads_of(roots))
+    emitter = RowEmitter(program, schedule, tensors, Writer(fast))
+    body = emitter.straight()
+    kinds = {e.kind for e in walk(roots) if isinstance(e, Reduce)}
+    whole = emitter._whole()
+    lines = [
+        "CHUNKS = COLUMNS // vector  # accesses of a row",
+        "STEPS = -(-CHUNKS // THREADS_PER_ROW)  # accesses of a thread",
+        "WARPS_PER_ROW = max(THREADS_PER_ROW // 32, 1)",
+        "",
+        *_helpers(tensors, kinds, whole=whole),
+        *_kernel(tensors, name, body, emitter.slots),
+        "",
+        *host(program, tensors, name),
+    ]
+    return KernelText(tuple(lines), tensors)
+
+
+def _helpers(tensors: Tensors, kinds: set[str], *, whole: bool) -> list[str]:
+    lines = _load_store(any(a.per_column for a in tensors.stores))
+    if kinds - {"argmax", "argmin"}:
+        lines += [*_keep(), *_reduce_row()]
+    for kind in sorted(kinds & {"argmax", "argmin"}):
+        lines += _find(kind)
+    return lines
+
+
+def _load_store(stores: bool) -> list[str]:
+    load = [
+        "def load(g, row, lane):",
+        '    """This thread\'s part of a row in fp32: STEPS accesses, THREADS_PER_ROW apart; zeros past the end."""',
+        "    tiles = cute.zipped_divide(g[row, None], (vector,))",
+        "    fragment = cute.make_rmem_tensor((vector, STEPS), g.element_type)",
+        "    if cutlass.const_expr(CHUNKS % THREADS_PER_ROW):",
+        "        fragment.fill(0)",
+        "    for step in range(STEPS):",
+        "        copy(tiles, step * THREADS_PER_ROW + lane, fragment[None, step], step)",
+        "    return fragment.load().to(cutlass.Float32)",
+        "",
+    ]
+    copy = [
+        "@cute.jit",
+        "def copy(tiles: cute.Tensor, chunk, fragment: cute.Tensor, step: cutlass.Constexpr):",
+        "    if cutlass.const_expr((step + 1) * THREADS_PER_ROW <= CHUNKS):",
+        "        cute.autovec_copy(tiles[None, chunk], fragment)",
+        "    else:",
+        "        if chunk < CHUNKS:",
+        "            cute.autovec_copy(tiles[None, chunk], fragment)",
+        "",
+    ]
+    store = [
+        "@cute.jit",
+        "def store(result, g: cute.Tensor, row, lane, live):",
+        "    tiles = cute.zipped_divide(g[row, None], (vector,))",
+        "    fragment = cute.make_rmem_tensor((vector, STEPS), g.element_type)",
+        "    fragment.store(result.to(g.element_type))",
+        "    for step in cutlass.range_constexpr(STEPS):",
+        "        chunk = step * THREADS_PER_ROW + lane",
+        "        if live and chunk < CHUNKS:",
+        "            cute.autovec_copy(fragment[None, step], tiles[None, chunk])",
+        "",
+    ]
+    return copy + load + (store if stores else [])
+
+
+def _keep() -> list[str]:
+    return [
+        "def keep(values, lane, neutral):",
+        '    """`values`, with `neutral` in the columns past the end of the row."""',
+        "    if STEPS * THREADS_PER_ROW == CHUNKS:",
+        "        return values",
+        "    fragment = cute.make_rmem_tensor((vector, STEPS), cutlass.Float32)",
+        "    fragment.store(values)",
+        "    blank(fragment[None, STEPS - 1], (STEPS - 1) * THREADS_PER_ROW + lane, neutral)",
+        "    return fragment.load()",
+        "",
+        "@cute.jit",
+        "def blank(fragment: cute.Tensor, chunk, neutral):",
+        "    if chunk >= CHUNKS:",
+        "        fragment.fill(neutral)",
+        "",
+    ]
+
+
+def _reduce_row() -> list[str]:
+    return [
+        *ACROSS,
+        "def reduce_row(values, op, combine, neutral, sRow, slot, tidx):",
+        '    """`values` of all threads of a row to one value."""',
+        "    return across(cutlass.Float32(values.reduce(op, neutral, 0)), combine, sRow, slot, tidx)",
+        "",
+    ]
+
+
+def _find(kind: str) -> list[str]:
+    sign, larger = (">", "larger") if kind == "argmax" else ("<", "smaller")
+    start = "-float('inf')" if kind == "argmax" else "float('inf')"
+    return [
+        "def closer(a, i, b, j):",
+        f'    """Whether (a, i) comes before (b, j): NaN first, then the {larger} value, then the lower index."""',
+        f"    beats = (a {sign} b) | ((a != a) & (b == b))",
+        "    ties = (a == b) | ((a != a) & (b != b))",
+        "    return beats | (ties & (i < j))",
+        "",
+        "@cute.jit",
+        f"def find_{kind}(values, sRow: cute.Tensor, slot: cutlass.Constexpr, lane, tidx):",
+        f"    best, at = cutlass.Float32({start}), cutlass.Int32(COLUMNS)",
+        "    fragment = cute.make_rmem_tensor((vector, STEPS), cutlass.Float32)",
+        "    fragment.store(values)",
+        "    for step in cutlass.range_constexpr(STEPS):",
+        "        for k in cutlass.range_constexpr(vector):",
+        "            column = (step * THREADS_PER_ROW + lane) * vector + k",
+        "            value = fragment[k, step]",
+        "            if column < COLUMNS and closer(value, column, best, at):",
+        "                best, at = value, column",
+        "    offset = min(THREADS_PER_ROW, 32) // 2",
+        "    for _ in cutlass.range_constexpr(5):",
+        "        if cutlass.const_expr(offset > 0):",
+        "            other = cute.arch.shuffle_sync_bfly(best, offset=offset)",
+        "            where = cute.arch.shuffle_sync_bfly(at, offset=offset)",
+        "            if closer(other, where, best, at):",
+        "                best, at = other, where",
+        "        offset = offset // 2",
+        "    if cutlass.const_expr(WARPS_PER_ROW > 1):",
+        "        row, warp = tidx // THREADS_PER_ROW, tidx % THREADS_PER_ROW // 32",
+        "        if tidx % 32 == 0:",
+        "            sRow[slot, row, warp] = best",
+        "            sRow[slot + 1, row, warp] = at.to(cutlass.Float32)",
+        "        cute.arch.sync_threads()",
+        "        for k in cutlass.range_constexpr(WARPS_PER_ROW):",
+        "            other, where = sRow[slot, row, k], sRow[slot + 1, row, k].to(cutlass.Int32)",
+        "            if closer(other, where, best, at):",
+        "                best, at = other, where",
+        "    return at",
+        "",
+    ]
+
+
+def _kernel(tensors: Tensors, name: str, body: list[str], slots: int) -> list[str]:
+    return [
+        "@cute.kernel",
+        f"def {name}_kernel({tensors.signature}):",
+        "    tidx, _, _ = cute.arch.thread_idx()",
+        "    bidx, _, _ = cute.arch.block_idx()",
+        f"    rows = cute.size({tensors.stores[0].gmem}, mode=[0])",
+        "    lane = tidx % THREADS_PER_ROW",
+        "    at = bidx * ROWS_PER_BLOCK + tidx // THREADS_PER_ROW",
+        "    live = at < rows",
+        "    row = cutlass.min(at, rows - 1)  # threads past the last row redo it and store nothing",
+        *(
+            [
+                "    smem = cutlass.utils.SmemAllocator()",
+                f"    layout = cute.make_layout(({slots}, ROWS_PER_BLOCK, WARPS_PER_ROW))",
+                "    sRow = smem.allocate_tensor(cutlass.Float32, layout, 4)",
+            ]
+            if slots
+            else []
+        ),
+        *(f"    {line}" for line in body),
+    ]
+
+
+def host(program: Program, tensors: Tensors, name: str) -> list[str]:
+    arguments = ", ".join(f"{p}: cute.Tensor" for p in parameters(tensors))
+    first = tensors.stores[0]
+    pieces = sum(1 for s in tensors.stores if s.param == first.param)
+    inner = program.columns * pieces if first.per_column else 1
+    size = f"cute.size({first.param})" + (f" // {inner}" if inner > 1 else "")
+    views = [f"    {a.gmem} = {row_layout(program, a)}" for a in tensors.views]
+    return [
+        "@cute.jit",
+        f"def {name}({arguments}, stream: CUstream):",
+        f"    rows = {size}",
+        *views,
+        "    grid = [cute.ceil_div(rows, ROWS_PER_BLOCK), 1, 1]",
+        f"    {name}_kernel({tensors.gmem}).launch(",
+        "        grid=grid, block=[THREADS_PER_ROW * ROWS_PER_BLOCK, 1, 1], stream=stream",
+        "    )",
+        "",
+        f"return {name}",
+    ]
+
+
+def row_layout(program: Program, access: Access) -> str:
+    """The host's view of a tensor as (rows, columns); a broadcast is a stride of zero."""
+    row_shape, row_stride = nested(access.rows, "rows")
+    shape, stride = nested(access.columns, str(program.columns if access.per_column else 1))
+    layout = f"cute.make_layout(({row_shape}, {shape}), stride=({row_stride}, {stride}))"
+    return f"cute.make_tensor({pointer(access)}, {layout})"

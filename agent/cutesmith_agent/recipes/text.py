@@ -1,0 +1,198 @@
+"""Expressions as the Python a person would write in a CuTe kernel."""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from .ir import Const, Expr, Load, Op, Reduce, arguments, walk
+
+INLINE_WIDTH = 64  # a single-use expression longer than this gets a name
+ATOM, POWER, UNARY, PRODUCT, SUM, AND, OR, COMPARE, CHOICE = range(9)
+INFIX = {
+    "add": (SUM, "+"),
+    "sub": (SUM, "-"),
+    "mul": (PRODUCT, "*"),
+    "div": (PRODUCT, "/"),
+    "pow": (POWER, "**"),
+    "and": (AND, "&"),
+    "or": (OR, "|"),
+    "lt": (COMPARE, "<"),
+    "le": (COMPARE, "<="),
+    "gt": (COMPARE, ">"),
+    "ge": (COMPARE, ">="),
+    "eq": (COMPARE, "=="),
+    "ne": (COMPARE, "!="),
+}
+FUNCTIONS = {"round": "roundeven"}
+FAST = frozenset({"exp", "exp2", "log", "log2", "sin", "cos"})
+NOUNS = {
+    "mul": "product",
+    "add": "total",
+    "sub": "difference",
+    "div": "ratio",
+    "exp": "e",
+    "tanh": "t",
+    "where": "picked",
+    "sqrt": "root",
+    "rsqrt": "inverse",
+    "abs": "magnitude",
+    "neg": "negated",
+    "log": "log_value",
+    **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"), "mask"),
+    "sum": "row_sum",
+    "prod": "row_product",
+    "max": "row_max",
+    "min": "row_min",
+    "argmax": "row_argmax",
+    "argmin": "row_argmin",
+}
+RESERVED = frozenset(
+    (
+        *(
+            "torch",
+            "os",
+            "functools",
+            "importlib",
+            "module",
+            "cute",
+            "cutlass",
+            "operator",
+            "vector",
+            "tidx",
+            "bidx",
+            "n",
+            "rows",
+        ),
+        *(
+            "row",
+            "lane",
+            "chunk",
+            "step",
+            "compute",
+            "load",
+            "store",
+            "reason",
+            "first",
+            "stream",
+            "device",
+            "slot",
+            "self",
+        ),
+        *("supports", "explain", "forward", "warm_up", "aligned", "kernel", "host", "dtype", "columns", "tile", "grid"),
+    )
+)
+
+
+def identifier(name: str) -> str:
+    """A name that is a free Python identifier: "norm.weight" → "norm_weight"."""
+    clean = re.sub(r"\W", "_", name.removeprefix("p_").removeprefix("b_")) or "value"
+    clean = f"v_{clean}" if clean[0].isdigit() else clean
+    return f"{clean}_" if keyword.iskeyword(clean) or clean in RESERVED else clean
+
+
+def number(value: float) -> str:
+    if math.isinf(value):
+        return "-float('inf')" if value < 0 else "float('inf')"
+    if math.isnan(value):
+        return "float('nan')"
+    return repr(value)
+
+
+@dataclass
+class Writer:
+    """Statements and names for a set of expressions. `fast`: half-precision results allow the fast exponentials."""
+
+    fast: bool
+    names: dict[int, str] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    lines: list[str] = field(default_factory=list)
+    uses: Counter[int] = field(default_factory=Counter)
+
+    def count(self, roots: tuple[Expr, ...]) -> None:
+        """Expressions read more than once get a name."""
+        self.uses = Counter(id(a) for e in walk(roots) for a in arguments(e))
+        self.uses.update(id(r) for r in roots)
+
+    def name(self, e: Expr, wish: str) -> str:
+        wish = identifier(wish)
+        name, k = wish, 2
+        while name in self.taken:
+            name, k = f"{wish}_{k}", k + 1
+        self.taken.add(name)
+        self.names[id(e)] = name
+        return name
+
+    def assign(self, e: Expr, wish: str | None = None) -> str:
+        """Give `e` a name by a statement; its arguments first."""
+        if id(e) in self.names:
+            return self.names[id(e)]
+        text, _ = self._render(e)
+        kind = e.name if isinstance(e, Op) else e.kind if isinstance(e, Reduce) else "value"
+        name = self.name(e, wish or NOUNS.get(kind, f"{kind}_value"))
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def write(self, e: Expr, within: int = CHOICE) -> str:
+        """`e` as text that binds at least as tightly as `within`."""
+        if id(e) in self.names:
+            return self.names[id(e)]
+        if isinstance(e, Const):
+            text = number(e.value)
+            return f"({text})" if text.startswith("-") and within < SUM else text
+        text, binding = self._render(e)
+        if self.uses[id(e)] > 1 or len(text) > INLINE_WIDTH:
+            return self.assign(e)
+        return text if binding <= within else f"({text})"
+
+    def _render(self, e: Expr) -> tuple[str, int]:
+        if not isinstance(e, Op):
+            kind = type(e).__name__
+            raise AssertionError(f"a {kind} must be named before it is used")
+        if e.name in INFIX:
+            binding, sign = INFIX[e.name]
+            left, right = (self.write(a, b) for a, b in zip(e.args, self._sides(e.name, binding), strict=True))
+            return f"{left} {sign} {right}", binding
+        if e.name == "neg":
+            return f"-{self.write(e.args[0], UNARY)}", UNARY
+        if e.name == "abs":
+            return f"abs({self.write(e.args[0])})", ATOM
+        if e.name == "not":
+            return f"{self.write(e.args[0], ATOM)} ^ True", OR
+        if e.name == "where":
+            return self._where(e)
+        fast = ", fastmath=True" if self.fast and e.name in FAST else ""
+        operands = ", ".join(self.write(a) for a in e.args)
+        return f"cute.math.{FUNCTIONS.get(e.name, e.name)}({operands}{fast})", ATOM
+
+    @staticmethod
+    def _sides(name: str, binding: int) -> tuple[int, int]:
+        """How tightly each side must bind: sums and products group to the left."""
+        if name in ("add", "mul"):
+            return binding, binding - 1 if name == "mul" else binding
+        if name in ("sub", "div"):
+            return binding, binding - 1
+        return (ATOM, ATOM) if binding in (AND, OR, POWER) else (SUM, SUM)
+
+    def _where(self, e: Op) -> tuple[str, int]:
+        condition, yes, no = e.args
+        if not condition.per_column:
+            return f"{self._scalar(yes)} if {self.write(condition, COMPARE)} else {self._scalar(no)}", CHOICE
+        if not yes.per_column and not no.per_column:
+            mask = self.assign(condition)
+            return (
+                f"cute.where({mask}, cute.full_like({mask}, {self.write(yes)}, cutlass.Float32), {self.write(no)})",
+                ATOM,
+            )
+        return f"cute.where({self.write(condition)}, {self.write(yes)}, {self.write(no)})", ATOM
+
+    def _scalar(self, e: Expr) -> str:
+        text = self.write(e, SUM)
+        return f"cutlass.Float32({text})" if isinstance(e, Const) else text
+
+
+def loads_of(roots: tuple[Expr, ...]) -> tuple[Load, ...]:
+    return tuple(e for e in walk(roots) if isinstance(e, Load))
