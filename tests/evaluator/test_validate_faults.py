@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from planted_candidates import FAULTS, HONEST, KERNELBENCH, QUALNAME, TASK, write_candidate, write_task
 
 from cutesmith_evaluator.types import Task
 from cutesmith_evaluator.worker.candidate import load_candidate
 from cutesmith_evaluator.worker.checks import Outcome, run_checks
 from cutesmith_evaluator.worker.inputs_plan import Plan
 from cutesmith_evaluator.worker.reference import load_reference
+from planted_candidates import FAULTS, HONEST, KERNELBENCH, QUALNAME, TASK, write_candidate, write_task
 
 
 def check(

@@ -27,7 +27,7 @@ class DeviceFaultError(RuntimeError):
 
 
 def guarded(call: Callable[[], Result], kind: str, doing: str, file: Path, device: torch.device) -> Result:
-    """The call's result once the device has finished. Raises TaskError, and DeviceFaultError when the device is broken."""
+    """The call's result once the device has finished. Raises TaskError; DeviceFaultError when the device is broken."""
     try:
         result = call()
         synchronize(device)

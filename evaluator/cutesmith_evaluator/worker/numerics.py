@@ -19,6 +19,7 @@ CHUNK = 1 << 26  # elements compared at once: 0.5 GB in float64
 ALLOWED_RATIO = 2.0  # of eager's own error
 ALLOWED_ULPS = 4.0  # of the output's dtype, relative to |ref| or max|ref|
 WRONG_RMS, WRONG_MAX = 0.05, 0.1  # beyond these no narrower dtype explains an error: the values are wrong
+_EXACT = 1e-6  # ulp: an error below is none
 _KERNELBENCH = {torch.float16: 1e-2, torch.bfloat16: 1e-2}
 
 
@@ -148,9 +149,9 @@ class Measured:
 
 def _ratio(candidate: float, eager: float, step: float) -> float:
     """candidate / eager. Where eager is exact: 1 for an exact candidate, else the candidate's error in ulp."""
-    if eager:
+    if eager > _EXACT * step:
         return candidate / eager
-    return candidate / step if candidate else 1.0
+    return candidate / step if candidate > _EXACT * step else 1.0
 
 
 @dataclass

@@ -1,0 +1,120 @@
+"""`time`: how fast the candidate is beside eager and torch.compile, on the device of this machine."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import torch
+
+from cutesmith_evaluator.types import Arm, Finding, Task, Timing
+from cutesmith_evaluator.worker.candidate import load_candidate
+from cutesmith_evaluator.worker.clock import Call, Clock
+from cutesmith_evaluator.worker.failures import TaskError
+from cutesmith_evaluator.worker.inputs import draw
+from cutesmith_evaluator.worker.methods import Params, Progress
+from cutesmith_evaluator.worker.reference import load_reference
+from cutesmith_evaluator.worker.timing_arms import Subject, copy_of, working_calls
+from cutesmith_evaluator.worker.timing_checks import clock_finding, output_finding, overhead_finding
+from cutesmith_evaluator.worker.timing_statistics import ARM_NAMES, arm, noise_of, take_turns
+from cutesmith_evaluator.worker.validate import chosen_device, device_name
+
+PRECISION = 0.005  # of a median: sampling stops there
+BUDGET_S, QUICK_BUDGET_S = 2.0, 0.3  # per arm
+_WARM_S = 0.1
+_NO_DEVICE = Finding(
+    "no-device", "Not timed: no device. Timing needs a CUDA device that PyTorch can use.", severity="information"
+)
+
+
+def time_arms(params: Params, progress: Progress) -> Timing:
+    """Params: task, candidate, arms, quick, patched (path or None: its class is timed too), device.
+
+    `arms` is empty when the candidate cannot be timed or the timing is void. Raises DeviceFaultError when the device
+    is lost.
+    """
+    device = chosen_device(params)
+    if device is None:
+        return Timing("none", (), 0.0, 0, 0.0, 0.0, (_NO_DEVICE,))
+    clock = Clock(device)  # before the candidate is imported
+    try:
+        reference = load_reference(Task(**params["task"]))
+        candidate = load_candidate(Path(params["candidate"]), reference)
+        subject = Subject(reference, candidate, reference.build(device), draw(reference, 0, device), device)
+        with torch.no_grad():
+            return _timed(clock, subject, params, progress)
+    except TaskError as error:
+        return Timing(device_name(device), (), 0.0, 0, 0.0, 0.0, (error.finding,))
+    finally:
+        torch._dynamo.reset()
+
+
+def _timed(clock: Clock, subject: Subject, params: Params, progress: Progress) -> Timing:
+    progress("warming up")
+    subject.warm_up()
+    before = subject.fingerprints()
+    task_bytes = subject.least_bytes()
+    torch.cuda.empty_cache()
+    patched = Path(params["patched"]) if params.get("patched") else None
+    calls, findings = working_calls(subject, _wanted(params, patched), patched)
+    copied_bytes, copy = copy_of(task_bytes, subject.device)
+    progress("sampling")
+    samples = _samples(clock, {**calls, "copy": copy}, QUICK_BUDGET_S if params.get("quick") else BUDGET_S)
+    progress("cross-checking")
+    arms = {name: arm(name, samples[name]) for name in ARM_NAMES if name in samples}
+    void = [
+        clock_finding(clock, calls["candidate"], arms["candidate"].median_ms, str(subject.candidate.path)),
+        output_finding(subject, before),
+    ]
+    findings += [finding for finding in void if finding]
+    findings += [overhead_finding(clock, subject, lambda: subject.module(*subject.inputs)), *_adopted(samples)]
+    valid = arms if not any(void) else {}
+    copy_gbps = copied_bytes / statistics.median(samples["copy"]) / 1e6
+    return _timing(subject, valid, copy_gbps, task_bytes, findings)
+
+
+def _wanted(params: Params, patched: Path | None) -> list[str]:
+    """The arms asked for, the candidate always; eager never without its control."""
+    names = ["candidate", *(name for name in params.get("arms") or () if name != "candidate")]
+    names += ["control"] if "eager" in names and "control" not in names else []
+    return [*names, "adopted", "adopted-compile"] if patched else names
+
+
+def _samples(clock: Clock, calls: Mapping[str, Call], budget_s: float) -> dict[str, list[float]]:
+    leads = {name: clock.lead_ms(call) for name, call in calls.items()}
+    samplers = {name: _sampler(clock, call, leads[name]) for name, call in calls.items()}
+    total_s = budget_s * len(samplers)
+    take_turns(samplers, budget_s=min(_WARM_S, total_s), precision=0.0, now=clock.now)
+    return take_turns(samplers, budget_s=total_s, precision=PRECISION, now=clock.now)
+
+
+def _sampler(clock: Clock, call: Call, lead_ms: float) -> Callable[[], float]:
+    return lambda: clock.sample(call, lead_ms)
+
+
+def _adopted(samples: Mapping[str, list[float]]) -> list[Finding]:
+    """The patched class, called directly and under torch.compile, beside the kernel alone."""
+    if "adopted" not in samples:
+        return []
+    times = {name: statistics.median(each) for name, each in samples.items()}
+    message = f"The patched class takes {times['adopted']:.4g} ms; the kernel alone {times['candidate']:.4g} ms."
+    if "adopted-compile" in times:
+        message = f"{message[:-1]}; the patched class under torch.compile {times['adopted-compile']:.4g} ms."
+    return [Finding("adopted-timing", message, severity="information")]
+
+
+def _timing(
+    subject: Subject, arms: Mapping[str, Arm], copy_gbps: float, task_bytes: int, findings: list[Finding]
+) -> Timing:
+    candidate = arms.get("candidate")
+    fraction = task_bytes / candidate.median_ms / 1e6 / copy_gbps if candidate else 0.0
+    return Timing(
+        device_name(subject.device),
+        tuple(arms.values()),
+        copy_gbps,
+        task_bytes,
+        fraction,
+        noise_of(arms),
+        tuple(findings),
+    )

@@ -1,0 +1,89 @@
+"""`validate`: is the candidate right, and how precise, on the device of this machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from cutesmith_evaluator.types import Finding, Task, Validation
+from cutesmith_evaluator.worker.adopted import check_on_cpu, check_on_device
+from cutesmith_evaluator.worker.candidate import LoadedCandidate, load_candidate
+from cutesmith_evaluator.worker.checks import Outcome, run_checks
+from cutesmith_evaluator.worker.failures import TaskError
+from cutesmith_evaluator.worker.inputs_plan import Plan
+from cutesmith_evaluator.worker.methods import Params, Progress
+from cutesmith_evaluator.worker.reference import Reference, load_reference
+
+NO_DEVICE = Finding(
+    "no-device", "Not run: no device. Validation needs a CUDA device that PyTorch can use.", severity="information"
+)
+
+
+def validate(params: Params, progress: Progress) -> Validation:
+    """Params: task, candidate, patched (path or None), quick, device ("auto", "cuda" or "none"), dynamic_dims.
+
+    Raises DeviceFaultError when the device is lost: this process is then of no further use.
+    """
+    device = chosen_device(params)
+    patched = Path(params["patched"]) if params.get("patched") else None
+    if device is None and patched is None:
+        return Validation(None, "none", findings=(NO_DEVICE,))
+    try:
+        reference = load_reference(Task(**params["task"]))
+        candidate = load_candidate(Path(params["candidate"]), reference)
+        if device is None:
+            assert patched is not None
+            return _adopted_without_device(reference, candidate, patched)
+        return _on_device(reference, candidate, patched, device, _plan(params), progress)
+    except TaskError as error:
+        return Validation(None if device is None else False, device_name(device), findings=(error.finding,))
+
+
+def chosen_device(params: Params) -> torch.device | None:
+    """The CUDA device to run on; None without one, or where the request wants none."""
+    if params.get("device", "auto") == "none" or not torch.cuda.is_available():
+        return None
+    return torch.device("cuda", torch.cuda.current_device())
+
+
+def device_name(device: torch.device | None) -> str:
+    return torch.cuda.get_device_name(device) if device else "none"
+
+
+def _plan(params: Params) -> Plan:
+    groups = tuple(tuple((place, dim) for place, dim in group) for group in params.get("dynamic_dims") or ())
+    return Plan(bool(params.get("quick")), groups)
+
+
+def _on_device(
+    reference: Reference,
+    candidate: LoadedCandidate,
+    patched: Path | None,
+    device: torch.device,
+    plan: Plan,
+    progress: Progress,
+) -> Validation:
+    outcome = run_checks(reference, candidate, device, plan, progress)
+    torch.cuda.empty_cache()
+    if patched is not None and outcome.ok:
+        progress("the patched class")
+        check_on_device(reference, candidate, patched, device, outcome)
+    measured = outcome.worst is not None
+    return Validation(
+        outcome.ok,
+        device_name(device),
+        outcome.precision if measured or outcome.ok else None,
+        outcome.error,
+        tuple(outcome.checks),
+        tuple(outcome.findings),
+    )
+
+
+def _adopted_without_device(reference: Reference, candidate: LoadedCandidate, patched: Path) -> Validation:
+    """The fallback to the original code is all that can be tried; a failure there is a failure."""
+    outcome = Outcome()
+    check_on_cpu(reference, candidate, patched, outcome)
+    verdict = Validation(None, "none", checks=tuple(outcome.checks), findings=(*outcome.findings, NO_DEVICE))
+    return verdict if outcome.ok else replace(verdict, ok=False)
