@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
 from cattrs import Converter
 
@@ -22,7 +23,8 @@ def converter() -> Converter:
 
 
 def _is_arg(kind: Any) -> bool:
-    return kind == Arg or str(kind) in ("Arg", "ForwardRef('Arg')")
+    """`Arg` however far its recursion is resolved: the only union that holds `Ref`."""
+    return Ref in get_args(kind) and get_origin(kind) in (Union, UnionType)
 
 
 def _ref_to_json(ref: Ref) -> dict[str, object]:

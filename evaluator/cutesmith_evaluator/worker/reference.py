@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -48,15 +48,18 @@ class Reference:
             return cls(*args, **kwargs)
 
     def inputs(self, seed: int, device: torch.device | str) -> tuple[object, ...]:
-        """Fresh positional arguments of forward: tensors on `device` with their strides kept. Raises TaskError."""
+        """Fresh arguments of forward, all its positional parameters with defaults filled in.
+
+        Tensors are detached, on `device`, with their strides kept. Raises TaskError.
+        """
         seed_everything(seed)
         with user_code("inputs-raised", f"calling {self.make_inputs.__name__}()", self.file):
             made = self.make_inputs()
             if isinstance(made, torch.Tensor):
-                return (moved(made, device),)
+                made = [made]
             if not isinstance(made, list | tuple):
                 raise TypeError(f"it returns {type(made).__name__}, not a list of forward's arguments")
-            return tuple(moved(value, device) for value in made)
+            return tuple(moved(value, device) for value in _with_defaults(self.cls, made))
 
 
 def load_reference(task: Task) -> Reference:
@@ -80,6 +83,16 @@ def seed_everything(seed: int) -> None:
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed)
+
+
+def _with_defaults(cls: type[nn.Module], arguments: Sequence[object]) -> tuple[object, ...]:
+    """`arguments` bound to forward's parameters. Raises TypeError where they do not fit."""
+    bound = inspect.signature(cls.forward).bind(None, *arguments)
+    bound.apply_defaults()
+    if bound.kwargs:
+        names = ", ".join(bound.kwargs)
+        raise TypeError(f"forward has keyword-only parameters ({names}); make them positional")
+    return bound.args[1:]
 
 
 def _find_class(module: ModuleType, task: Task) -> type[nn.Module]:

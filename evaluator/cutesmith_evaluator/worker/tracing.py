@@ -1,0 +1,154 @@
+"""A module's eval-mode forward as an exported program, traced on fake tensors of device cuda: no GPU, no memory."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, fx, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.export import ExportedProgram
+
+from cutesmith_evaluator.types import Finding
+from cutesmith_evaluator.worker.cudaless import CudaWithoutBuild
+from cutesmith_evaluator.worker.decompositions import decomposition_table
+from cutesmith_evaluator.worker.failures import TaskError, finding_of, line_in
+from cutesmith_evaluator.worker.placement import moved, place
+from cutesmith_evaluator.worker.reference import Reference
+
+DEVICE = torch.device("cuda", 0)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A module and its arguments on fake tensors; arguments cover all of forward's positional parameters."""
+
+    module: nn.Module
+    arguments: tuple[object, ...]
+    mode: FakeTensorMode
+    file: Path
+
+
+@dataclass(frozen=True)
+class Trace:
+    """`surface`: the ops as the user's code called them; `program`: functional and decomposed."""
+
+    surface: tuple[str, ...]
+    output_strides: tuple[tuple[int, ...] | None, ...]  # as eager gives them; None for what is no tensor
+    program: ExportedProgram
+    autocast: bool  # forward opened an autocast region, which a machine without CUDA ignores
+
+
+def prepare(reference: Reference) -> Subject:
+    """Builds the module and its inputs on fake tensors, real ones where the user's code reads values."""
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    module = _fake_module(reference, mode).requires_grad_(False)
+    return Subject(module, _fake_arguments(reference, mode), mode, reference.file)
+
+
+def trace(subject: Subject) -> Trace:
+    """Exports the forward at the subject's own arguments. Raises TaskError."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        exported = export(subject, subject.arguments)
+    surface, strides = _surface(exported), _output_strides(exported)
+    autocast = any("CUDA is not available. Disabling" in str(warning.message) for warning in warned)
+    return Trace(surface, strides, decomposed(exported, subject), autocast)
+
+
+def export(subject: Subject, arguments: tuple[object, ...]) -> ExportedProgram:
+    """The forward's ops as the user's code calls them. Raises TaskError."""
+    with _forward_of(subject):
+        return torch.export.export(subject.module, arguments, strict=False)
+
+
+def decomposed(exported: ExportedProgram, subject: Subject) -> ExportedProgram:
+    """The same, functional and in the ops of `decompositions`. Raises TaskError."""
+    with _forward_of(subject):
+        return exported.run_decompositions(decomposition_table())
+
+
+@contextmanager
+def _forward_of(subject: Subject) -> Iterator[None]:
+    logging.disable(logging.CRITICAL)  # torch logs every failed trace; what failed is in the finding
+    try:
+        with faking(subject.mode):
+            yield
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        raise TaskError(_finding(error, subject.file)) from error
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+@contextmanager
+def faking(mode: FakeTensorMode) -> Iterator[None]:
+    """Everything inside runs on fake tensors and without autograd."""
+    with ExitStack() as stack:
+        if not torch.backends.cuda.is_built():
+            stack.enter_context(CudaWithoutBuild())
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(mode)
+        yield
+
+
+def _fake_module(reference: Reference, mode: FakeTensorMode) -> nn.Module:
+    try:
+        with faking(mode):
+            return reference.build(DEVICE)
+    except TaskError:
+        real = reference.construct(reference.cls)
+    with faking(mode):
+        return place(real, DEVICE).eval()
+
+
+def _fake_arguments(reference: Reference, mode: FakeTensorMode) -> tuple[object, ...]:
+    try:
+        with faking(mode):
+            return reference.inputs(0, DEVICE)
+    except TaskError:
+        real = reference.inputs(0, "cpu")
+    with faking(mode):
+        return tuple(moved(value, DEVICE) for value in real)
+
+
+def _surface(exported: ExportedProgram) -> tuple[str, ...]:
+    return tuple(str(node.target) for node in exported.graph.nodes if node.op == "call_function")
+
+
+def _output_strides(exported: ExportedProgram) -> tuple[tuple[int, ...] | None, ...]:
+    values = [node.meta.get("val") if isinstance(node, fx.Node) else None for node in results(exported)]
+    return tuple(tuple(value.stride()) if isinstance(value, Tensor) else None for value in values)
+
+
+def results(program: ExportedProgram) -> tuple[Any, ...]:
+    """What the program returns: nodes, and constants as they are."""
+    return tuple(program.graph.output_node().args[0])  # pyright: ignore[reportArgumentType]
+
+
+_KNOWN_FAILURES = {
+    "DataDependentOutputException": "data-dependent",
+    "GuardOnDataDependentSymNode": "data-dependent",
+    "DynamicOutputShapeException": "data-dependent",
+    "FakeTensorDeviceMismatchError": "device-mismatch",
+    "UnsupportedOperatorException": "unsupported-op",
+}
+_ADVICE = {
+    "data-dependent": "uses tensor values in Python (a branch, .item(), a boolean index); a kernel needs a fixed graph",
+    "device-mismatch": "mixes CPU and CUDA tensors; make them with device=x.device or register them as buffers",
+    "unsupported-op": "calls an op that has no CUDA implementation torch can trace",
+}
+
+
+def _finding(error: BaseException, file: Path) -> Finding:
+    kind = next((_KNOWN_FAILURES[cls.__name__] for cls in type(error).__mro__ if cls.__name__ in _KNOWN_FAILURES), None)
+    if kind is None:
+        return finding_of(error, "forward-raised", "running forward", file)
+    line = line_in(error, file)
+    where = f"{file.name}:{line}" if line else file.name
+    return Finding(kind, f"{where}: forward {_ADVICE[kind]}.", line, str(file))

@@ -1,0 +1,141 @@
+"""Which Python values a module's forward reads, so that a kernel can be guarded on them.
+
+A watched object's class is swapped for a subclass that notes attribute reads. Reads by torch's own machinery do not
+count, those by `torch.nn` layers do. Parameters, buffers and submodules are the graph's business, not a guard's.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+from dataclasses import dataclass, field
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+
+from cutesmith_evaluator.types import Arg, Guard
+
+_BASE_NAMES = frozenset(vars(nn.Module())) - {"training"}
+_PLAIN = (bool, int, float, str, type(None))
+
+
+@dataclass
+class Watch:
+    """What was read since `start` (values by attribute path), what cannot be guarded and what was written."""
+
+    reading: bool = False
+    values: dict[str, Arg] = field(default_factory=dict)
+    unguardable: dict[str, str] = field(default_factory=dict)  # path → what it is
+    written: dict[str, int] = field(default_factory=dict)  # path → line of the user's file or 0
+
+    def guards(self) -> tuple[Guard, ...]:
+        return tuple(Guard(value, path=path) for path, value in sorted(self.values.items()))
+
+    def note_read(self, path: str, value: object) -> None:
+        if isinstance(value, torch.Tensor | nn.Module | MethodType | ModuleType):
+            return
+        known, plain = as_guard_value(value)
+        if known:
+            self.values[path] = plain
+        elif not _watch_object(value, path, self):
+            self.unguardable[path] = f"a {type(value).__name__}"
+
+
+def watch_module(module: nn.Module) -> Watch:
+    """Notes reads of `module` and its submodules from now on; the module is not usable for anything else afterwards."""
+    watch = Watch(values=_structure(module))
+    for path, part in module.named_modules():
+        if not _watch_object(part, path, watch):
+            watch.unguardable[path or "self"] = f"a {type(part).__name__}"
+    watch.reading = True
+    return watch
+
+
+def _structure(module: nn.Module) -> dict[str, Arg]:
+    """Classes of the submodules and parameters that are absent: what other constructor arguments would change."""
+    found: dict[str, Arg] = {}
+    for path, part in module.named_modules():
+        prefix = f"{path}." if path else ""
+        if path:
+            found[f"{path}.__class__.__qualname__"] = type(part).__qualname__
+        absent = [key for state in (part._parameters, part._buffers) for key, value in state.items() if value is None]
+        found |= dict.fromkeys((prefix + key for key in absent), None)
+    return found
+
+
+def as_guard_value(value: object) -> tuple[bool, Arg]:
+    """Whether a value can be a guard, and how it is written: functions, dtypes and enum members as "module:name"."""
+    if isinstance(value, str):
+        return ":" not in value, value
+    if isinstance(value, enum.Enum):
+        return True, f"{type(value).__module__}:{type(value).__qualname__}.{value.name}"
+    if isinstance(value, _PLAIN):
+        return True, value
+    if isinstance(value, torch.dtype):
+        return True, str(value).replace(".", ":")
+    if isinstance(value, tuple):
+        items = [as_guard_value(item) for item in value]
+        return all(known for known, _ in items), tuple(plain for _, plain in items)
+    return _as_name(value)
+
+
+def _as_name(value: object) -> tuple[bool, Arg]:
+    """A function or class that a module and a qualified name lead back to, public names of torch first."""
+    if not callable(value):
+        return False, None
+    for owner in ("torch.nn.functional", "torch", getattr(value, "__module__", None)):
+        for name in (getattr(value, "__name__", ""), getattr(value, "__qualname__", "")):
+            found: object = sys.modules.get(str(owner))
+            for part in name.split("."):
+                found = getattr(found, part, None)
+            if found is value:
+                return True, f"{owner}:{name}"
+    return False, None
+
+
+def _watch_object(target: Any, path: str, watch: Watch) -> bool:
+    cls = type(target)
+    if hasattr(cls, "_cutesmith_watch"):
+        return True
+    if isinstance(target, dict | list | set | FunctionType) or not hasattr(target, "__dict__"):
+        return False
+    try:
+        object.__setattr__(target, "__class__", _watched_class(cls, path, watch))
+    except TypeError:  # a layout of its own: ScriptModule and other extension types
+        return False
+    return True
+
+
+def _watched_class(cls: Any, path: str, watch: Watch) -> type:
+    prefix = f"{path}." if path else ""
+
+    def __getattribute__(self: Any, name: str) -> Any:  # noqa: N807
+        value = cls.__getattribute__(self, name)
+        if watch.reading and name not in _BASE_NAMES and not name.startswith("__") and _is_forward(sys._getframe(1)):
+            watch.note_read(prefix + name, value)
+        return value
+
+    def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807
+        if watch.reading and _is_forward(frame := sys._getframe(1)):
+            watch.written[prefix + name] = frame.f_lineno
+        cls.__setattr__(self, name, value)
+
+    namespace = {
+        "__getattribute__": __getattribute__,
+        "__setattr__": __setattr__,
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__slots__": (),
+        "_cutesmith_watch": watch,
+    }
+    return type(cls)(cls.__name__, (cls,), namespace)
+
+
+def _is_forward(frame: Any) -> bool:
+    """Whether the frame runs a forward (the user's code or a layer of torch.nn), not torch's machinery."""
+    name = frame.f_globals.get("__name__", "")
+    if name.startswith("torch.nn.modules."):
+        return name != "torch.nn.modules.module"
+    return not name.startswith(("torch.", "cutesmith_evaluator."))
