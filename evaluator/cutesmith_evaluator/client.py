@@ -65,12 +65,15 @@ class Worker:
         *,
         patched: Path | None = None,
         quick: bool = False,
+        device: str = "auto",
+        dynamic_dims: Sequence[tuple[tuple[int, int], ...]] = (),
         deadline_s: float = 600.0,
         on_progress: OnProgress | None = None,
     ) -> Validation:
         """Compares a candidate with its reference on the device.
 
-        `patched`: a scratch copy of the user's file with both hunks in, whose class is then what is compared.
+        `patched`: a scratch copy of the user's file with both hunks in, whose class is then compared too.
+        `device`: "none" runs nothing on one. `dynamic_dims`: the graph's; these sizes are varied.
         """
         self._compiles += 1
         params = {
@@ -78,6 +81,8 @@ class Worker:
             "candidate": str(candidate),
             "patched": str(patched) if patched else None,
             "quick": quick,
+            "device": device,
+            "dynamic_dims": [[list(place) for place in group] for group in dynamic_dims],
         }
         return self._call("validate", params, f"validating {candidate.name}", Validation, deadline_s, on_progress)
 
@@ -87,12 +92,20 @@ class Worker:
         candidate: Path,
         *,
         arms: Sequence[str] = ("candidate", "eager", "compile"),
+        patched: Path | None = None,
+        quick: bool = False,
         deadline_s: float = 600.0,
         on_progress: OnProgress | None = None,
     ) -> Timing:
-        """Times a candidate against the other arms on the device."""
+        """Times a candidate against the other arms on the device, and the class of `patched` when there is one."""
         self._compiles += 1
-        params = {"task": converter().unstructure(task), "candidate": str(candidate), "arms": list(arms)}
+        params = {
+            "task": converter().unstructure(task),
+            "candidate": str(candidate),
+            "arms": list(arms),
+            "patched": str(patched) if patched else None,
+            "quick": quick,
+        }
         return self._call("time", params, f"timing {candidate.name}", Timing, deadline_s, on_progress)
 
     def close(self) -> None:

@@ -1,0 +1,82 @@
+"""The agent process: a job on stdin, events as JSON lines on stdout, SIGTERM cancels. Exit statuses: `report.py`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any, NoReturn
+
+from cutesmith_agent.job import Job, JobError, read_job
+from cutesmith_agent.loop import Proposer
+from cutesmith_agent.report import NO_CANDIDATE, UNUSABLE_INPUT, Report
+from cutesmith_agent.running import run_job
+from cutesmith_evaluator.client import Worker
+from cutesmith_evaluator.types import Finding, Task
+
+
+class CancelledError(BaseException):
+    """SIGTERM or SIGINT came, or nobody reads the events any more."""
+
+
+def main() -> int:
+    """Returns the exit status."""
+    events = _take_stdout()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _cancel)
+    try:
+        return _run(events)
+    except CancelledError:
+        return 128 + signal.SIGTERM
+
+
+def _take_stdout() -> IO[str]:
+    """Keep stdout for events: whatever else prints goes to stderr, C code's output too."""
+    events = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
+    os.dup2(2, 1)
+    return events
+
+
+def _cancel(number: int, frame: FrameType | None) -> NoReturn:
+    """Once: what cleans up is not interrupted in turn."""
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, signal.SIG_IGN)
+    raise CancelledError
+
+
+def _run(events: IO[str]) -> int:
+    def emit(event: dict[str, Any]) -> None:
+        try:
+            events.write(json.dumps(event) + "\n")
+            events.flush()
+        except BrokenPipeError:
+            raise CancelledError from None
+
+    task = Task("", "")
+    try:
+        job = read_job(sys.stdin.buffer.read())
+        task = job.task
+        return _do(job, emit)
+    except JobError as error:
+        report, status = Report(task, str(error), findings=(Finding("bad-job", str(error)),)), UNUSABLE_INPUT
+    except Exception as error:  # noqa: BLE001 - the process's boundary: a defect of ours still ends with a report
+        traceback.print_exc()
+        message = f"CuteSmith failed by a defect of its own ({type(error).__name__}: {error}); the log has the details."
+        report, status = Report(task, message, findings=(Finding("internal-error", message),)), NO_CANDIDATE
+    emit({"event": "done", "report": report.to_json(), "exit": status})
+    return status
+
+
+def _do(job: Job, emit: Any) -> int:
+    from cutesmith_agent.recipes import propose, with_header
+
+    proposer = Proposer(propose, with_header)
+    return run_job(job, lambda: Worker(Path(job.interpreter)), proposer, emit).exit
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""What the loop needs of an evaluator. `cutesmith_evaluator.client.Worker` is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from cutesmith_evaluator.types import Compilation, Environment, Inspection, Task, Timing, Validation
+
+Group = tuple[tuple[int, int], ...]  # of (argument position, dimension): an element of Graph.dynamic_dims
+OnProgress = Callable[[str], None]
+
+
+class Evaluator(Protocol):
+    """Requests raise WorkerError when no answer came; `close` ends the process, and the next request starts another."""
+
+    def hello(self) -> Environment: ...
+
+    def inspect(self, task: Task, *, on_progress: OnProgress | None = None) -> Inspection: ...
+
+    def compile(
+        self, task: Task, candidate: Path, archs: Sequence[str], *, on_progress: OnProgress | None = None
+    ) -> Compilation: ...
+
+    def validate(
+        self,
+        task: Task,
+        candidate: Path,
+        *,
+        patched: Path | None = None,
+        quick: bool = False,
+        device: str = "auto",
+        dynamic_dims: Sequence[Group] = (),
+        on_progress: OnProgress | None = None,
+    ) -> Validation: ...
+
+    def time(
+        self,
+        task: Task,
+        candidate: Path,
+        *,
+        arms: Sequence[str] = ("candidate", "eager", "compile"),
+        patched: Path | None = None,
+        quick: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> Timing: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,98 @@
+"""From the best draft to the file that is offered: measured alone, its header written, its final bytes proved again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+from cutesmith_agent.scratch import Mirror
+from cutesmith_agent.subject import Subject, candidate_id
+from cutesmith_agent.trial import Bench
+from cutesmith_agent.verdicts import median_ms
+from cutesmith_evaluator.types import Candidate, Environment, ErrorFigures, Finding, Timing
+
+HeaderWriter = Callable[[str, tuple[str, ...]], str]  # source and lines to source: recipes.with_header
+
+
+def finalise(bench: Bench, subject: Subject, draft: Candidate, kernel: Path, with_header: HeaderWriter) -> Candidate:
+    """The final candidate. It failed where `ok` is False; without a device it is compiled, and `ok` is None."""
+    with Mirror(subject.root) as mirror:
+        if bench.has_device:
+            draft = _measured(bench, draft, subject.patched(mirror, kernel, _source(draft)))
+            if not draft.ok:
+                return _told(mirror, draft)
+        source = with_header(_source(draft), header(draft, bench))
+        final = replace(draft, id=candidate_id(source), findings=_kept(draft))
+        stored = bench.journal.store.save_source(bench.journal.job, final.id, kernel.stem, source)
+        final = replace(final, path=str(stored))
+        return _told(mirror, _proved(bench, final, subject.patched(mirror, kernel, source)))
+
+
+def _measured(bench: Bench, draft: Candidate, patched: Path) -> Candidate:
+    bench.evaluator.close()
+    bare = replace(draft, timing=None, speedup=None, findings=())
+    return bench.run(bare, bench.validate, lambda one: bench.measure(one, patched=patched))
+
+
+def _proved(bench: Bench, final: Candidate, patched: Path) -> Candidate:
+    """The final bytes, and the user's file with them in."""
+    steps = (bench.guards,) if bench.has_device else (bench.guards, bench.compile)
+    final = bench.run(final, *steps, lambda one: bench.validate(one, patched=patched))
+    return final if final.ok is False else replace(final, stage="done" if bench.has_device else "compile")
+
+
+def _told(mirror: Mirror, candidate: Candidate) -> Candidate:
+    return replace(candidate, findings=tuple(map(mirror.in_users_tree, candidate.findings)))
+
+
+def _kept(draft: Candidate) -> tuple[Finding, ...]:
+    """What the final validation will not say again: remarks on the timing."""
+    if draft.timing is not None:
+        return draft.timing.findings
+    return tuple(finding for finding in draft.findings if finding.severity == "warning")
+
+
+def header(candidate: Candidate, bench: Bench) -> tuple[str, ...]:
+    """The measured part of the kernel file's header, a line each."""
+    today, where = date.today().isoformat(), bench.environment
+    if not bench.has_device:
+        archs = ", ".join(bench.archs)
+        return (f"Compiled for {archs} on {today} with CuTe DSL {where.dsl}, not validated: no device.",)
+    errors = () if candidate.error is None else (_errors(candidate, candidate.error),)
+    speed = _speed(candidate, candidate.timing) if candidate.timing else "Not timed."
+    return (f"Measured on {_place(where)}, {today}.", *errors, speed)
+
+
+def _place(where: Environment) -> str:
+    driver = f" (driver {where.driver})" if where.driver else ""
+    return f"{where.device}{driver}, torch {where.torch}, CuTe DSL {where.dsl}"
+
+
+def _errors(candidate: Candidate, error: ErrorFigures) -> str:
+    ours, eagers = error.candidate_pair, error.eager_pair
+    return (
+        f"Error against fp64: rms {ours.rms:.1e}, max {ours.max:.1e}"
+        f" (eager: {eagers.rms:.1e}, {eagers.max:.1e}); precision {candidate.precision}."
+    )
+
+
+def _speed(candidate: Candidate, timing: Timing) -> str:
+    gains = candidate.speedup
+    words = [
+        f"{gain:.2f} × {name}" if gain else f"{name} within the noise"
+        for name, gain, arm in (
+            ("eager", gains and gains.eager, "eager"),
+            ("torch.compile", gains and gains.compile, "compile"),
+        )
+        if median_ms(timing, arm) is not None
+    ]
+    copy = f"{timing.fraction_of_copy:.0%} of the copy bandwidth ({timing.copy_gbps:.0f} GB/s)"
+    speed = f"{median_ms(timing):.4f} ms, {copy}"
+    return "; ".join([speed, *words]) + "."
+
+
+def _source(candidate: Candidate) -> str:
+    assert candidate.path is not None
+    return Path(candidate.path).read_bytes().decode()

@@ -1,0 +1,47 @@
+"""The job an agent process is given, as it comes over stdin (`docs/contracts.md`, Agent process)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from cattrs import BaseValidationError
+
+from cutesmith_evaluator.types import Task
+from cutesmith_evaluator.wire import converter
+
+
+class JobError(ValueError):
+    """The job cannot be read. `str()` is one sentence for a person."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One class to make a kernel for, or one kernel to check against its class."""
+
+    kind: Literal["optimize", "check"]
+    task: Task
+    workspace: str
+    interpreter: str
+    source: str | None = None  # the editor's unsaved text of task.file
+    candidate: str | None = None  # check: the kernel's path
+    archs: tuple[str, ...] = field(default=())  # () : the device's, or the usual three without one
+    device: Literal["auto", "cuda", "none"] = "auto"
+    resume: bool = False
+
+    @property
+    def file(self) -> Path:
+        return Path(self.task.file)
+
+
+def read_job(data: bytes) -> Job:
+    """Raises JobError."""
+    try:
+        job = converter().structure(json.loads(data), Job)
+    except (ValueError, BaseValidationError, TypeError) as error:
+        raise JobError(f"The job on stdin cannot be read ({type(error).__name__}); see docs/contracts.md.") from error
+    if (job.kind == "check") != bool(job.candidate):
+        raise JobError("A check, and nothing else, needs the path of a kernel as its candidate.")
+    return job

@@ -1,0 +1,49 @@
+"""A job's progress, told to whoever asked for it (events) and to the store (rows)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cutesmith_agent.store.store import Store
+from cutesmith_evaluator.types import Candidate, Environment, Stage
+from cutesmith_evaluator.wire import converter
+
+Emit = Callable[[dict[str, Any]], None]  # takes one event of docs/contracts.md
+
+
+class Journal:
+    """Tells of one job. `fraction` (0..1) is how far the job has come; set it as it goes on."""
+
+    def __init__(self, emit: Emit, store: Store, job: str) -> None:
+        self._emit = emit
+        self.store = store
+        self.job = job
+        self.fraction = 0.0
+        self._stage: Stage = "propose"
+
+    def stage(self, stage: Stage, message: str, candidate: str | None = None) -> None:
+        """A transition."""
+        self._stage = stage
+        self.store.add_transition(self.job, stage, message, candidate)
+        self.progress(message)
+
+    def progress(self, message: str) -> None:
+        """News within a stage: shown, not kept."""
+        self._emit({"event": "stage", "stage": self._stage, "message": message, "fraction": round(self.fraction, 3)})
+
+    def judged(self, candidate: Candidate, environment: Environment) -> None:
+        """A verdict: kept and shown."""
+        self.store.save_candidate(self.job, candidate, environment)
+        self.store.add_transition(self.job, candidate.stage, _verdict(candidate), candidate.id)
+        self.repeat(candidate)
+
+    def repeat(self, candidate: Candidate) -> None:
+        """A verdict that the store has already."""
+        self._emit({"event": "candidate", "candidate": converter().unstructure(candidate)})
+
+
+def _verdict(candidate: Candidate) -> str:
+    if candidate.ok is False:
+        return next((finding.message for finding in candidate.findings if finding.severity == "error"), "failed")
+    return {True: "passed", None: "not run"}[candidate.ok]

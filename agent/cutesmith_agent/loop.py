@@ -1,0 +1,170 @@
+"""The loop: propose; compile, validate, time and tune the drafts; prove the best as it will be taken."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from cutesmith_agent.estimate import Estimate, estimate
+from cutesmith_agent.finalise import HeaderWriter, finalise
+from cutesmith_agent.recipes.contract import Draft, Proposal, Target
+from cutesmith_agent.report import Kernel, Report
+from cutesmith_agent.subject import Subject, candidate_id, require_adoptable
+from cutesmith_agent.trial import Bench
+from cutesmith_agent.tuning import next_draft, ranking, why_stop
+from cutesmith_agent.verdicts import median_ms
+from cutesmith_evaluator.types import Candidate, Finding, Inspection
+
+_FINALISTS = 3  # of the fastest drafts: how many may fail their last proof before the job gives up
+
+
+@dataclass(frozen=True)
+class Proposer:
+    """Where drafts come from, and how the measured part of their header is written."""
+
+    propose: Callable[[Inspection, Target], Proposal]
+    with_header: HeaderWriter
+
+
+@dataclass
+class Search:
+    """One job's candidates as they come to be. `trials`: by draft, in the order they were tried."""
+
+    bench: Bench
+    subject: Subject
+    kernel: Path
+    known: dict[str, Candidate]  # judged before the job was resumed
+    trials: dict[int, Candidate] = field(default_factory=dict)
+    finals: list[Candidate] = field(default_factory=list)
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        return (*self.trials.values(), *self.finals)
+
+
+def optimize(bench: Bench, subject: Subject, inspection: Inspection, proposer: Proposer) -> Report:
+    """Raises UnusableError before any candidate is tried, WorkerUnavailable when no worker starts any more."""
+    kernel = subject.kernel_path(bench.journal.store)
+    require_adoptable(subject, kernel.stem)
+    bench.journal.stage("propose", f"proposing kernels for {subject.qualname}")
+    proposal = proposer.propose(inspection, Target(subject.qualname, subject.file, bench.archs[0]))
+    drafts = _distinct(proposal.drafts)
+    findings = tuple(map(bench.mirror.in_users_tree, (*inspection.findings, *proposal.findings)))
+    base = Report(subject.task, "", bench.environment, bench.archs[0], inspection.graph, findings=findings)
+    if not drafts:
+        return replace(base, stopped=_why_none(findings))
+    search = Search(bench, subject, kernel, _known(bench))
+    why = _tune(search, drafts)
+    final = _finalise(search, proposer)
+    report = replace(base, candidates=search.candidates)
+    return _without_winner(report) if final is None else _with_winner(report, search, final, why)
+
+
+def _distinct(drafts: Sequence[Draft]) -> tuple[Draft, ...]:
+    return tuple({draft.source: draft for draft in reversed(drafts)}.values())[::-1]
+
+
+def _why_none(findings: tuple[Finding, ...]) -> str:
+    reason = next((finding.message for finding in findings if finding.severity == "error"), None)
+    return reason or "No recipe covers this module."
+
+
+def _known(bench: Bench) -> dict[str, Candidate]:
+    """What an earlier run of this job, killed or cancelled, found out in the same environment."""
+    return {one.id: one for one in bench.journal.store.candidates(bench.journal.job, bench.environment)}
+
+
+def _tune(search: Search, drafts: Sequence[Draft]) -> str:
+    """Try drafts until there is reason to stop; without a device, until one compiles. Returns the reason."""
+    started = time.monotonic()
+    while (index := next_draft(drafts, search.trials)) is not None:
+        search.bench.journal.fraction = 0.1 + 0.7 * len(search.trials) / len(drafts)
+        search.trials[index] = _judge(search, drafts[index])
+        if not search.bench.has_device and search.trials[index].ok is None:
+            return "there is no device to tune on"
+        why = why_stop(drafts, search.trials, time.monotonic() - started)
+        if why is not None:
+            return f"{len(search.trials)} of {len(drafts)} schedules, {why}"
+    return "all were tried"
+
+
+def _judge(search: Search, draft: Draft) -> Candidate:
+    """The verdict on a draft: the stored one, or a new one."""
+    bench, id = search.bench, candidate_id(draft.source)
+    if id in search.known:
+        bench.journal.repeat(search.known[id])
+        return search.known[id]
+    path = bench.journal.store.save_source(bench.journal.job, id, search.kernel.stem, draft.source)
+    bench.journal.stage("propose", draft.title or "a draft", id)
+    candidate = Candidate(id, "recipe", "propose", None, schedule=draft.schedule, path=str(path))
+    on_device = (bench.validate_quickly, bench.time_quickly) if bench.has_device else ()
+    candidate = bench.run(candidate, bench.guards, bench.compile, *on_device)
+    bench.journal.judged(candidate, bench.environment)
+    return candidate
+
+
+def _finalise(search: Search, proposer: Proposer) -> Candidate | None:
+    """The first of the best drafts that stands its last proof."""
+    bench, journal = search.bench, search.bench.journal
+    journal.fraction = 0.8
+    for index in _finalists(search)[:_FINALISTS]:
+        journal.stage("validate", "proving the best draft as it will be taken", search.trials[index].id)
+        final = finalise(bench, search.subject, search.trials[index], search.kernel, proposer.with_header)
+        journal.judged(final, bench.environment)
+        if final.id == search.trials[index].id:
+            search.trials[index] = final
+        else:
+            search.finals.append(final)
+        if final.ok is not False:
+            journal.fraction = 1.0
+            return final
+    return None
+
+
+def _finalists(search: Search) -> list[int]:
+    if search.bench.has_device:
+        return ranking(search.trials)
+    return [index for index, candidate in search.trials.items() if candidate.ok is None]
+
+
+def _without_winner(report: Report) -> Report:
+    messages = [finding.message for one in report.candidates for finding in one.findings if finding.severity == "error"]
+    count = len(report.candidates)
+    first = f": {messages[0]}" if messages else "."
+    return replace(report, stopped=f"No kernel: {'none of ' if count > 1 else ''}{count} failed{first}")
+
+
+def _with_winner(report: Report, search: Search, final: Candidate, why: str) -> Report:
+    assert final.path is not None
+    assert report.graph is not None
+    kernel = Kernel(search.kernel, Path(final.path).read_bytes().decode())
+    guess = None if final.timing else estimate(report.graph.bytes, search.bench.archs[0])
+    return replace(
+        report,
+        best=final.id,
+        kernel=kernel,
+        patch=search.subject.patch(search.kernel.stem),
+        estimate_ms=guess.ms if guess else None,
+        stopped=_stopped(search, final, why, guess),
+        findings=(*report.findings, *_slower(final)),
+    )
+
+
+def _stopped(search: Search, final: Candidate, why: str, guess: Estimate | None) -> str:
+    if not search.bench.has_device:
+        archs = ", ".join(search.bench.archs)
+        hope = f"; at best {guess.ms:.4f} ms, {guess.basis}" if guess else ""
+        return f"Compiled for {archs}, not validated: {why}{hope}."
+    return f"Validated{' and timed' if final.timing else ', not timed'} after {why}."
+
+
+def _slower(final: Candidate) -> tuple[Finding, ...]:
+    """A kernel that is right but gains nothing is offered, and said to be so."""
+    gain = final.speedup.compile if final.speedup else None
+    ours = median_ms(final.timing) if final.timing else None
+    if gain is None or gain >= 1 or ours is None:
+        return ()
+    message = f"The kernel takes {ours:.4f} ms, torch.compile {ours * gain:.4f} ms: accepting it gains nothing there."
+    return (Finding("slower", message, severity="warning"),)

@@ -1,0 +1,66 @@
+"""The report a job ends with: what `cutesmith optimize --json` prints."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cutesmith_evaluator.types import Candidate, Environment, Finding, Graph, Task
+from cutesmith_evaluator.wire import converter
+
+USABLE, UNUSABLE_INPUT, NO_CANDIDATE, COMPILED_ONLY = 0, 2, 3, 4  # exit statuses
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The file that accepting writes."""
+
+    path: Path
+    source: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a job ended. `best` is a candidate's id; `stopped` one sentence."""
+
+    task: Task
+    stopped: str
+    environment: Environment | None = None
+    arch: str | None = None
+    graph: Graph | None = None
+    candidates: tuple[Candidate, ...] = ()
+    best: str | None = None
+    findings: tuple[Finding, ...] = ()
+    estimate_ms: float | None = None
+    kernel: Kernel | None = None
+    patch: str | None = None
+    unusable: bool = field(default=False)  # the input, not the candidates, is at fault
+
+    @property
+    def exit(self) -> int:
+        best = next((candidate for candidate in self.candidates if candidate.id == self.best), None)
+        if best is not None:
+            return USABLE if best.ok else COMPILED_ONLY
+        return UNUSABLE_INPUT if self.unusable else NO_CANDIDATE
+
+    def to_json(self) -> dict[str, Any]:
+        graph = self.graph
+        return {
+            "task": {
+                "file": self.task.file,
+                "class": self.task.qualname,
+                "category": graph.category if graph else None,
+                "ops": [node.op for node in graph.nodes] if graph else [],
+            },
+            "device": self.environment.device if self.environment else "none",
+            "arch": self.arch,
+            "environment": asdict(self.environment) if self.environment else None,
+            "candidates": [converter().unstructure(candidate) for candidate in self.candidates],
+            "best": self.best,
+            "stopped": self.stopped,
+            "findings": [converter().unstructure(finding) for finding in self.findings],
+            "estimate_ms": self.estimate_ms,
+            "kernel": {"path": str(self.kernel.path), "source": self.kernel.source} if self.kernel else None,
+            "patch": self.patch,
+        }

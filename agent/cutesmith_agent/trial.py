@@ -1,0 +1,117 @@
+"""One candidate through its stages: guards, compile, validate, time. What fails stops there with its findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cutesmith_agent.evaluator import Evaluator
+from cutesmith_agent.guards import static_findings
+from cutesmith_agent.journal import Journal
+from cutesmith_agent.scratch import Mirror
+from cutesmith_agent.verdicts import compiled, failed, timed, validated
+from cutesmith_evaluator.errors import WorkerError, WorkerUnavailable
+from cutesmith_evaluator.types import Candidate, Environment, Graph, Stage, Task
+
+_ALONE, _ALL_ARMS = ("candidate",), ("candidate", "eager", "compile")
+Step = Callable[[Candidate], Candidate]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where candidates of one task are tried. `device`: what validation is asked to run on; "none" runs nothing."""
+
+    evaluator: Evaluator
+    journal: Journal
+    environment: Environment
+    task: Task
+    mirror: Mirror
+    archs: tuple[str, ...]
+    device: str
+    graph: Graph | None = None
+
+    @property
+    def has_device(self) -> bool:
+        return self.device != "none" and self.environment.device != "none"
+
+    def run(self, candidate: Candidate, *steps: Step) -> Candidate:
+        """The candidate after the steps, or after the first that it fails."""
+        for step in steps:
+            candidate = step(candidate)
+            if candidate.ok is False:
+                break
+        return replace(candidate, findings=tuple(map(self.mirror.in_users_tree, candidate.findings)))
+
+    def guards(self, candidate: Candidate) -> Candidate:
+        path = _path(candidate)
+        findings = static_findings(path.read_text(encoding="utf-8", errors="replace"), path)
+        return failed(candidate, "guards", *findings) if findings else replace(candidate, stage="guards")
+
+    def compile(self, candidate: Candidate) -> Candidate:
+        self.journal.stage("compile", f"compiling for {', '.join(self.archs)}", candidate.id)
+
+        def request() -> Candidate:
+            path, progress = _path(candidate), self.journal.progress
+            return compiled(candidate, self.evaluator.compile(self.task, path, self.archs, on_progress=progress))
+
+        return self._ask(candidate, "compile", request)
+
+    def validate(self, candidate: Candidate, *, patched: Path | None = None, quick: bool = False) -> Candidate:
+        what = "quickly" if quick else "fully" if patched is None else "fully, and the patched file"
+        self.journal.stage("validate", f"validating {what}", candidate.id)
+
+        def request() -> Candidate:
+            result = self.evaluator.validate(
+                self.task,
+                _path(candidate),
+                patched=patched,
+                quick=quick,
+                device=self.device,
+                dynamic_dims=self.graph.dynamic_dims if self.graph else (),
+                on_progress=self.journal.progress,
+            )
+            return validated(candidate, result)
+
+        return self._ask(candidate, "validate", request)
+
+    def validate_quickly(self, candidate: Candidate) -> Candidate:
+        return self.validate(candidate, quick=True)
+
+    def time_quickly(self, candidate: Candidate) -> Candidate:
+        """Time alone and briefly: enough to compare schedules."""
+        return self._ask(candidate, "time", lambda: self._time(candidate, _ALONE, quick=True))
+
+    def measure(self, candidate: Candidate, *, patched: Path | None = None) -> Candidate:
+        """Time against all arms in a fresh process; where that breaks down, alone, to see whose fault it was."""
+        self.evaluator.close()
+        try:
+            return self._time(candidate, _ALL_ARMS, patched=patched)
+        except WorkerUnavailable:
+            raise
+        except WorkerError as error:
+            warned = replace(candidate, findings=(*candidate.findings, replace(error.finding, severity="warning")))
+            return self._ask(warned, "time", lambda: self._time(warned, _ALONE))
+
+    def _time(
+        self, candidate: Candidate, arms: tuple[str, ...], *, patched: Path | None = None, quick: bool = False
+    ) -> Candidate:
+        self.journal.stage("time", f"timing {', '.join(arms)}", candidate.id)
+        timing = self.evaluator.time(
+            self.task, _path(candidate), arms=arms, patched=patched, quick=quick, on_progress=self.journal.progress
+        )
+        return timed(candidate, timing)
+
+    def _ask(self, candidate: Candidate, stage: Stage, request: Callable[[], Candidate]) -> Candidate:
+        """The candidate after a request; a worker that died or hung over it is its fault, and the job goes on."""
+        try:
+            return request()
+        except WorkerUnavailable:
+            raise
+        except WorkerError as error:
+            return failed(candidate, stage, replace(error.finding, file=candidate.path))
+
+
+def _path(candidate: Candidate) -> Path:
+    assert candidate.path is not None
+    return Path(candidate.path)

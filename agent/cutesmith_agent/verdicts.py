@@ -1,0 +1,51 @@
+"""What a candidate is known by after each request to the evaluator. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cutesmith_evaluator.speedup import speedup
+from cutesmith_evaluator.types import Candidate, Compilation, Finding, Stage, Timing, Validation
+
+
+def failed(candidate: Candidate, stage: Stage, *findings: Finding) -> Candidate:
+    return replace(candidate, stage=stage, ok=False, findings=(*candidate.findings, *findings))
+
+
+def compiled(candidate: Candidate, result: Compilation) -> Candidate:
+    return replace(
+        candidate,
+        stage="compile",
+        ok=None if result.ok else False,
+        compile_s=result.seconds,
+        resources=result.resources,
+        findings=(*candidate.findings, *result.findings),
+    )
+
+
+def validated(candidate: Candidate, result: Validation) -> Candidate:
+    return replace(
+        candidate,
+        stage="validate",
+        ok=result.ok,
+        precision=result.precision,
+        error=result.error,
+        findings=(*candidate.findings, *result.findings),
+    )
+
+
+def timed(candidate: Candidate, result: Timing) -> Candidate:
+    """A timing without the candidate's arm is void: its findings (other values, clocks apart) take the verdict back."""
+    is_void = median_ms(result) is None
+    return replace(
+        candidate,
+        stage="time",
+        ok=False if is_void else candidate.ok,
+        timing=None if is_void else result,
+        speedup=None if is_void else speedup(result),
+        findings=(*candidate.findings, *result.findings),
+    )
+
+
+def median_ms(timing: Timing, arm: str = "candidate") -> float | None:
+    return next((one.median_ms for one in timing.arms if one.name == arm), None)
