@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 
 from cutesmith_evaluator.client import Worker
-from gpu_kernels import Kernel, accepted_kernel, assert_like_eager, flat
+from gpu_kernels import Kernel, accepted_kernel, assert_like_eager, flat, load
 from suite import EXAMPLE_MODULES, Example
 
 pytestmark = pytest.mark.gpu
@@ -123,7 +124,10 @@ def test_autocast_changes_nothing_about_the_result(kernel: Kernel) -> None:
 
 def test_the_kill_switch_refuses_the_kernel(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUTESMITH_DISABLE", "1")
-    assert not kernel.supports(*kernel.inputs)
+    assert kernel.module.__file__ is not None
+    switched_off = load(Path(kernel.module.__file__), f"{kernel.module.__name__}_off")
+    assert not switched_off.supports(kernel.accepted, *kernel.inputs)
+    assert "CUTESMITH_DISABLE" in switched_off.explain(kernel.accepted, *kernel.inputs)
 
 
 def test_cpu_tensors_take_the_original_code(kernel: Kernel) -> None:

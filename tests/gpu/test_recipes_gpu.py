@@ -8,7 +8,7 @@ import pytest
 
 from cutesmith_evaluator.client import Worker
 from cutesmith_evaluator.types import Task
-from gpu_kernels import drafts_of
+from gpu_kernels import drafts_of, write
 from suite import DTYPES, EXAMPLE_MODULES, Case, Example, kernelbench_cases
 
 pytestmark = pytest.mark.gpu
@@ -28,7 +28,7 @@ every_example = pytest.mark.parametrize("example", EXAMPLE_MODULES, ids=lambda e
 
 def prove(worker: Worker, case: Case, folder: Path, *, drafts: int | None = 1) -> None:
     """The first `drafts` drafts (None: all) compile and validate with precision kept."""
-    task = Task(str(case.write(folder)), case.qualname)
+    task = Task(str(write(case, folder)), case.qualname)
     for number, draft in enumerate(drafts_of(worker, task)[:drafts]):
         candidate = folder / f"draft{number}" / f"{case.qualname.lower()}_cute.py"
         candidate.parent.mkdir()

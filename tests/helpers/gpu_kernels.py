@@ -33,6 +33,12 @@ def drafts_of(worker: Worker, task: Task) -> tuple[Draft, ...]:
     return proposal.drafts
 
 
+def write(case: Case, folder: Path) -> Path:
+    """The case's file under a name no other has: modules in one process go by their files' names."""
+    file = case.write(folder)
+    return file.rename(file.with_stem(f"{file.stem}_{next(_numbers)}"))
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A case's class with the recipes' first kernel accepted, next to the original, both on the CUDA device."""
@@ -52,13 +58,12 @@ class Kernel:
 
 def accepted_kernel(worker: Worker, case: Case, folder: Path) -> Kernel:
     """Proposes for the case and accepts the first draft, unproved: proving it is what the tests do."""
-    folder = folder / f"kernel{next(_numbers)}"
-    file = case.write(folder)
+    file = write(case, folder)
     kernel = f"{snake_case(case.qualname)}_cute"
     draft = drafts_of(worker, Task(str(file), case.qualname))[0]
     copy = write_accepted(file, case.qualname, kernel, draft.source, folder / "accepted")
-    module = _load(kernel, copy.file.with_name(f"{kernel}.py"))
-    plain, patched = _load(f"plain_{file.stem}", file), _load(f"patched_{file.stem}", copy.file)
+    module = load(copy.file.with_name(f"{kernel}.py"), kernel)
+    plain, patched = load(file, f"plain_{file.stem}"), load(copy.file, f"patched_{file.stem}")
     torch.manual_seed(0)
     original = getattr(plain, case.qualname)(*plain.get_init_inputs()).eval().cuda()
     accepted = getattr(patched, case.qualname)(*patched.get_init_inputs()).eval().cuda()
@@ -91,7 +96,8 @@ def flat(result: torch.Tensor | tuple[torch.Tensor, ...]) -> tuple[torch.Tensor,
     return result if isinstance(result, tuple) else (result,)
 
 
-def _load(name: str, file: Path) -> ModuleType:
+def load(file: Path, name: str) -> ModuleType:
+    """The file as a new module of that name."""
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
