@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,7 +19,8 @@ from typing import Any
 import torch
 from torch import fx, nn
 
-from gpu_clock import Call, device_ms, host_us
+from cutesmith_evaluator.worker.clock import Call, Clock
+from cutesmith_evaluator.worker.timing_statistics import take_turns
 
 
 class AcceptedModule:
@@ -93,6 +96,22 @@ class FirstLaunch:
         if self._launch is None:
             raise SystemExit("the kernel was not called: nothing to measure")
         return self._launch
+
+
+def device_ms(calls: Mapping[str, Call]) -> dict[str, float]:
+    """Median milliseconds on the device, sampled in turns with a cold L2, launching kept out."""
+    clock = Clock(torch.device("cuda"))
+    samplers = {name: partial(clock.sample, call, clock.lead_ms(call)) for name, call in calls.items()}
+    samples = take_turns(samplers, budget_s=4.0, precision=0.003, now=clock.now)
+    return {name: statistics.median(values) for name, values in samples.items()}
+
+
+def host_us(calls: Mapping[str, Call]) -> dict[str, float]:
+    """Median microseconds that a call keeps the host busy, while the device sleeps."""
+    clock = Clock(torch.device("cuda"))
+    samplers = {name: partial(clock.host_ms, call) for name, call in calls.items()}
+    samples = take_turns(samplers, budget_s=2.0, precision=0.01, now=clock.now)
+    return {name: statistics.median(values) * 1e3 for name, values in samples.items()}
 
 
 def measure_device(arguments: list[str]) -> dict[str, Any]:
