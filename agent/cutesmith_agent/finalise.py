@@ -24,16 +24,20 @@ def finalise(bench: Bench, subject: Subject, draft: Candidate, kernel: Path, wit
             if not draft.ok:
                 return _told(mirror, draft)
         source = with_header(_source(draft), header(draft, bench))
-        final = replace(draft, id=candidate_id(source), findings=_kept(draft))
-        stored = bench.journal.store.save_source(bench.journal.job, final.id, kernel.stem, source)
-        final = replace(final, path=str(stored))
+        stored = bench.journal.store.save_source(bench.journal.job, candidate_id(source), kernel.stem, source)
+        final = replace(draft, id=candidate_id(source), path=str(stored))
         return _told(mirror, _proved(bench, final, subject.patched(mirror, kernel, source)))
 
 
 def _measured(bench: Bench, draft: Candidate, patched: Path) -> Candidate:
+    """The draft validated and timed in fresh processes. Its findings are the timing's, if it passed: the validation
+    will be repeated."""
     bench.evaluator.close()
-    bare = replace(draft, timing=None, speedup=None, findings=())
-    return bench.run(bare, bench.validate, lambda one: bench.measure(one, patched=patched))
+    validated = bench.run(replace(draft, timing=None, speedup=None, findings=()), bench.validate)
+    if not validated.ok:
+        return validated
+    measured = bench.run(validated, lambda one: bench.measure(one, patched=patched))
+    return replace(measured, findings=measured.findings[len(validated.findings) :]) if measured.ok else measured
 
 
 def _proved(bench: Bench, final: Candidate, patched: Path) -> Candidate:
@@ -45,13 +49,6 @@ def _proved(bench: Bench, final: Candidate, patched: Path) -> Candidate:
 
 def _told(mirror: Mirror, candidate: Candidate) -> Candidate:
     return replace(candidate, findings=tuple(map(mirror.in_users_tree, candidate.findings)))
-
-
-def _kept(draft: Candidate) -> tuple[Finding, ...]:
-    """What the final validation will not say again: remarks on the timing."""
-    if draft.timing is not None:
-        return draft.timing.findings
-    return tuple(finding for finding in draft.findings if finding.severity == "warning")
 
 
 def header(candidate: Candidate, bench: Bench) -> tuple[str, ...]:

@@ -81,6 +81,7 @@ def _tune(search: Search, drafts: Sequence[Draft]) -> str:
     started = time.monotonic()
     while (index := next_draft(drafts, search.trials)) is not None:
         search.bench.journal.fraction = 0.1 + 0.7 * len(search.trials) / len(drafts)
+        search.bench.journal.progress(f"draft {len(search.trials) + 1} of up to {len(drafts)}: {_words(drafts[index])}")
         search.trials[index] = _judge(search, drafts[index])
         if not search.bench.has_device and search.trials[index].ok is None:
             return "there is no device to tune on"
@@ -90,6 +91,10 @@ def _tune(search: Search, drafts: Sequence[Draft]) -> str:
     return "all were tried"
 
 
+def _words(draft: Draft) -> str:
+    return ", ".join(f"{name} {value}" for name, value in draft.schedule.items()) or draft.title or "one schedule"
+
+
 def _judge(search: Search, draft: Draft) -> Candidate:
     """The verdict on a draft: the stored one, or a new one."""
     bench, id = search.bench, candidate_id(draft.source)
@@ -97,7 +102,7 @@ def _judge(search: Search, draft: Draft) -> Candidate:
         bench.journal.repeat(search.known[id])
         return search.known[id]
     path = bench.journal.store.save_source(bench.journal.job, id, search.kernel.stem, draft.source)
-    bench.journal.stage("propose", draft.title or "a draft", id)
+    bench.journal.stage("propose", _words(draft), id)
     candidate = Candidate(id, "recipe", "propose", None, schedule=draft.schedule, path=str(path))
     on_device = (bench.validate_quickly, bench.time_quickly) if bench.has_device else ()
     candidate = bench.run(candidate, bench.guards, bench.compile, *on_device)

@@ -1,0 +1,180 @@
+"""An evaluator that stands for a device: what each candidate does on it is written in the candidate itself.
+
+A candidate of `candidate_source` carries a line `SCRIPT = {...}`; see Script for its keys. Requests are recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from cutesmith_agent.recipes.contract import Draft, Proposal, Target
+from cutesmith_evaluator.client import WorkerDied, WorkerTimeout
+from cutesmith_evaluator.types import (
+    Arm,
+    Compilation,
+    Environment,
+    ErrorFigures,
+    ErrorPair,
+    Finding,
+    Graph,
+    Inspection,
+    Resources,
+    Task,
+    Timing,
+    Validation,
+)
+
+H200 = Environment("3.11.7", "2.13.0", "4.8.1", "0.1.15", "NVIDIA H200", "sm_90a", "580.1")
+NO_DEVICE = Environment("3.11.7", "2.13.0", "4.8.1", "0.1.15", "none", None)
+COPY_GBPS = 4200.0
+BYTES = 4_200_000_000  # moved in 1 ms at COPY_GBPS: a candidate's fraction of the roofline is 1 / ms
+FIGURES = ErrorFigures(2e-7, 2e-7, 1.0, "rms", ErrorPair(2e-7, 4e-7), ErrorPair(2e-7, 5e-7), True)
+GRAPH = Graph((), (), (), False, (), (((0, 0),),), "pointwise", 0, BYTES)
+
+
+@dataclass(frozen=True)
+class Script:
+    """What a candidate does. Outcomes: "ok", "fails" (a finding), "dies", "hangs"."""
+
+    ms: float = 2.0
+    compile: str = "ok"
+    quick: str = "ok"
+    full: str = "ok"
+    patched: str = "ok"
+    timing: str = "ok"  # quick and full timing alike
+    baselines: str = "ok"  # the other arms of a full timing
+    eager_ms: float = 4.0
+    compile_ms: float = 2.2
+
+
+def candidate_source(script: Script, note: str = "") -> str:
+    functions = "".join(f"def {name}(module, x):\n    return None\n\n\n" for name in ("supports", "explain", "forward"))
+    marks = f"# {note}\nSCRIPT = {json.dumps(asdict(script))}\n\n\n"
+    return f'"""Evidence:\nnone\n"""\n{marks}{functions}def warm_up(module, x):\n    return None\n'
+
+
+def with_header(source: str, lines: tuple[str, ...]) -> str:
+    return source.replace('"""Evidence:\nnone\n"""', '"""Evidence:\n' + "\n".join(lines) + '\n"""')
+
+
+def draft(script: Script, **schedule: int) -> Draft:
+    return Draft(candidate_source(script, str(schedule)), schedule, "a draft")
+
+
+def proposing(*drafts: Draft, findings: tuple[Finding, ...] = ()) -> Callable[[Inspection, Target], Proposal]:
+    return lambda inspection, target: Proposal(drafts, findings)
+
+
+@dataclass(frozen=True)
+class Request:
+    """`tag` is the candidate's schedule as its source names it; `text` is of the task's file at that moment."""
+
+    method: str
+    tag: str = ""
+    fresh: bool = False  # the first of a process
+    kwargs: dict[str, object] = field(default_factory=dict)
+    patched_text: str = ""
+    kernel_text: str = ""
+    text: str = ""
+
+
+@dataclass
+class ScriptedEvaluator:
+    environment: Environment = H200
+    inspection: Inspection | None = None
+    interrupt: Callable[[Request], None] = lambda request: None  # called with each request; may raise
+    requests: list[Request] = field(default_factory=list)
+    _is_fresh: bool = True
+
+    def hello(self) -> Environment:
+        return self.environment
+
+    def inspect(self, task: Task, *, on_progress: object = None) -> Inspection:
+        self._record(Request("inspect", text=Path(task.file).read_bytes().decode()))
+        return self.inspection or Inspection(self.environment, GRAPH, ("x",))
+
+    def compile(self, task: Task, candidate: Path, archs: Sequence[str], *, on_progress: object = None) -> Compilation:
+        script = self._begin("compile", candidate, archs=tuple(archs))
+        if not self._passes(script.compile, "compiling"):
+            return Compilation(False, 0.2, (), (Finding("compile-error", "It does not compile.", 7, str(candidate)),))
+        return Compilation(True, 0.2, tuple(Resources("kernel", arch, 32, 0, 0) for arch in archs))
+
+    def validate(
+        self,
+        task: Task,
+        candidate: Path,
+        *,
+        patched: Path | None = None,
+        quick: bool = False,
+        device: str = "auto",
+        dynamic_dims: Sequence[object] = (),
+        on_progress: object = None,
+    ) -> Validation:
+        script = self._begin(
+            "validate", candidate, patched, quick=quick, device=device, dynamic_dims=tuple(dynamic_dims)
+        )
+        if self.environment.device == "none" or device == "none":
+            return Validation(None, "none", findings=(Finding("no-device", "Not run.", severity="information"),))
+        outcome = script.quick if quick else script.full if patched is None else script.patched
+        if not self._passes(outcome, "validating"):
+            where = patched or candidate
+            message = f"{where} gives other values."
+            return Validation(False, "NVIDIA H200", findings=(Finding("wrong-values", message, 3, str(where)),))
+        return Validation(True, "NVIDIA H200", "kept", FIGURES, ("normal inputs, seed 0",))
+
+    def time(
+        self,
+        task: Task,
+        candidate: Path,
+        *,
+        arms: Sequence[str] = ("candidate", "eager", "compile"),
+        patched: Path | None = None,
+        quick: bool = False,
+        on_progress: object = None,
+    ) -> Timing:
+        script = self._begin("time", candidate, patched, arms=tuple(arms), quick=quick)
+        if len(arms) > 1:
+            self._passes(script.baselines, "timing the baselines")
+        if not self._passes(script.timing, "timing"):
+            void = Finding("output-drifts", "The output changed; the timing is void.", None, str(candidate))
+            return Timing("NVIDIA H200", (), COPY_GBPS, BYTES, 0.0, 0.0, (void,))
+        times = {"candidate": script.ms, "eager": script.eager_ms, "compile": script.compile_ms}
+        timed = tuple(Arm(name, times[name], times[name] * 0.999, times[name] * 1.001, 50) for name in arms)
+        return Timing("NVIDIA H200", timed, COPY_GBPS, BYTES, 1 / script.ms, 0.01)
+
+    def close(self) -> None:
+        self._is_fresh = True
+
+    def asked(self, method: str, **kwargs: object) -> list[str]:
+        """The tags of the recorded requests of a method whose arguments are these."""
+        wanted = kwargs.items()
+        return [one.tag for one in self.requests if one.method == method and wanted <= one.kwargs.items()]
+
+    def _begin(self, method: str, candidate: Path, patched: Path | None = None, **kwargs: object) -> Script:
+        source = candidate.read_text()
+        tag = re.search(r"^# (.*)$", source, re.MULTILINE)
+        script = re.search(r"^SCRIPT = (.*)$", source, re.MULTILINE)
+        assert tag is not None
+        assert script is not None
+        beside = patched.with_name(candidate.name).read_text() if patched else ""
+        text = patched.read_bytes().decode() if patched else ""
+        self._record(Request(method, tag[1], self._is_fresh, kwargs, text, beside))
+        return Script(**json.loads(script[1]))
+
+    def _record(self, request: Request) -> None:
+        self.requests.append(request)
+        self._is_fresh = False
+        self.interrupt(request)
+
+    def _passes(self, outcome: str, doing: str) -> bool:
+        if outcome == "dies":
+            self.close()
+            raise WorkerDied(f"The worker process ended (SIGSEGV) while {doing}.")
+        if outcome == "hangs":
+            self.close()
+            raise WorkerTimeout(f"Stopped after 600 s while {doing}.")
+        return outcome == "ok"
