@@ -2,9 +2,11 @@ import * as vscode from 'vscode';
 import { CloseAction, ErrorAction, LanguageClient, type LanguageClientOptions } from 'vscode-languageclient/node';
 import type { Log } from './log';
 import { errorText } from './log';
-import { ServerCommand, type CheckRef, type ClassRef, type ServerOptions } from './protocol';
+import { ServerCommand, type ServerOptions } from './protocol';
 import type { ServerProcess } from './serverProcess';
 import { SECTION } from './settings';
+
+const RUNS_USER_CODE: readonly string[] = [ServerCommand.generate, ServerCommand.check];
 
 /**
  * vscode-languageclient with its messages sent to the log at their level. It would also show some as notifications;
@@ -66,34 +68,26 @@ export function createClient(
 
 type RunCommand = (command: string, args: unknown[]) => vscode.ProviderResult<unknown>;
 
-/** Asks for what a command lacks, and shows its failure as one sentence. */
+/** Shows a command's failure as one sentence, and says where to trust the workspace for one that runs its code. */
 async function runServerCommand(command: string, args: unknown[], next: RunCommand): Promise<unknown> {
-  const ready = command === ServerCommand.check ? await withCandidate(args) : args;
-  if (!ready) {
+  if (RUNS_USER_CODE.includes(command) && !vscode.workspace.isTrusted) {
+    await offerTrust();
     return undefined;
   }
   try {
-    return await next(command, ready);
+    return await next(command, args);
   } catch (error) {
     void vscode.window.showErrorMessage(errorText(error));
     return undefined;
   }
 }
 
-/** `cutesmith.check` from a lens or the palette names the class; the kernel file is the user's to pick. */
-async function withCandidate(args: unknown[]): Promise<[CheckRef] | undefined> {
-  const target = args[0] as ClassRef & Partial<CheckRef>;
-  if (target.candidate !== undefined) {
-    return [{ ...target, candidate: target.candidate }];
+async function offerTrust(): Promise<void> {
+  const message = 'Nothing was run: making or validating a kernel runs the module, and this workspace is not trusted.';
+  const manage = 'Manage Workspace Trust';
+  if ((await vscode.window.showWarningMessage(message, manage)) === manage) {
+    await vscode.commands.executeCommand('workbench.trust.manage');
   }
-  const picked = await vscode.window.showOpenDialog({
-    title: `Kernel to validate against ${target.class}`,
-    openLabel: 'Validate',
-    defaultUri: vscode.Uri.joinPath(vscode.Uri.parse(target.uri), '..'),
-    filters: { Python: ['py'] },
-  });
-  const [file] = picked ?? [];
-  return file && [{ ...target, candidate: file.fsPath }];
 }
 
 function withData(message: string, data: unknown): string {

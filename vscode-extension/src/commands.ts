@@ -1,61 +1,56 @@
 import * as vscode from 'vscode';
 import type { Log } from './log';
+import { classAtCursor, offersAtCursor } from './offers';
 import { CLASS_COMMANDS, PaletteCommand } from './paletteCommands';
-import type { ClassRef, ServerCommand } from './protocol';
+import { type CheckRef, type ClassRef, ServerCommand } from './protocol';
 import type { Server } from './server';
-import { classesIn } from './target';
+import { checksIn } from './target';
 
-const LENSES_RESOLVED = 1_000;
+type Choose = (editor: vscode.TextEditor) => Promise<ClassRef | undefined>;
 
 export function registerCommands(server: Server, log: Log): vscode.Disposable {
-  const forClasses = Object.entries(CLASS_COMMANDS).map(([id, command]) =>
-    vscode.commands.registerCommand(id, () => runOnClassAtCursor(command)),
-  );
+  const { restartServer, showLog } = PaletteCommand;
   return vscode.Disposable.from(
-    ...forClasses,
-    vscode.commands.registerCommand(PaletteCommand.restartServer, () => server.restart('asked by the user')),
-    vscode.commands.registerCommand(PaletteCommand.showLog, () => {
+    ...Object.entries(CLASS_COMMANDS).map(([id, command]) => onClass(id, command, classAtCursor)),
+    onClass(PaletteCommand.checkHere, ServerCommand.check, chooseCheck),
+    vscode.commands.registerCommand(restartServer, () => server.restart('asked by the user')),
+    vscode.commands.registerCommand(showLog, () => {
       log.show();
     }),
   );
 }
 
-async function runOnClassAtCursor(command: ServerCommand): Promise<void> {
-  const editor = vscode.window.activeTextEditor;
-  if (!editor) {
-    return;
-  }
-  const target = (await classAtCursor(editor)) ?? (await pickClass(editor.document));
-  if (target) {
-    await vscode.commands.executeCommand(command, target);
-  }
+/** A palette command that runs a server command on what is chosen from the place of the cursor. */
+function onClass(id: string, command: ServerCommand, choose: Choose): vscode.Disposable {
+  return vscode.commands.registerCommand(id, async () => {
+    const editor = vscode.window.activeTextEditor;
+    const target = editor && (await choose(editor));
+    if (target) {
+      await vscode.commands.executeCommand(command, target);
+    }
+  });
 }
 
-/** The server places its code actions where its classes are, so what it offers at the cursor names the class. */
-async function classAtCursor(editor: vscode.TextEditor): Promise<ClassRef | undefined> {
-  const actions = await vscode.commands.executeCommand<vscode.CodeAction[]>(
-    'vscode.executeCodeActionProvider',
-    editor.document.uri,
-    editor.selection,
-    vscode.CodeActionKind.RefactorRewrite.value,
-  );
-  const placed = actions.map((action) => ({ line: 0, arguments: action.command?.arguments }));
-  return classesIn(placed)[0]?.target;
+/** One of the validations that the server offers here, or a kernel file that the user picks for the class. */
+async function chooseCheck(editor: vscode.TextEditor): Promise<CheckRef | undefined> {
+  const offered = checksIn(await offersAtCursor(editor));
+  const other = { title: 'Choose a kernel file…', target: undefined };
+  const items = [...offered, other].map(({ title, target }) => ({ label: title, target }));
+  const picked = offered.length > 0 ? await vscode.window.showQuickPick(items) : { target: undefined };
+  return picked && (picked.target ?? (await pickKernel(editor)));
 }
 
-async function pickClass(document: vscode.TextDocument): Promise<ClassRef | undefined> {
-  const lenses = await vscode.commands.executeCommand<vscode.CodeLens[]>(
-    'vscode.executeCodeLensProvider',
-    document.uri,
-    LENSES_RESOLVED,
-  );
-  const classes = classesIn(
-    lenses.map((lens) => ({ line: lens.range.start.line, arguments: lens.command?.arguments })),
-  );
-  if (classes.length === 0) {
-    void vscode.window.showInformationMessage('CuteSmith finds no torch.nn.Module class in this file.');
+async function pickKernel(editor: vscode.TextEditor): Promise<CheckRef | undefined> {
+  const target = await classAtCursor(editor);
+  if (!target) {
     return undefined;
   }
-  const items = classes.map(({ line, target }) => ({ label: target.class, description: `line ${line + 1}`, target }));
-  return (await vscode.window.showQuickPick(items, { placeHolder: 'No class at the cursor. Which one?' }))?.target;
+  const [file] =
+    (await vscode.window.showOpenDialog({
+      title: `Kernel to validate against ${target.class}`,
+      openLabel: 'Validate',
+      defaultUri: vscode.Uri.joinPath(editor.document.uri, '..'),
+      filters: { Python: ['py'] },
+    })) ?? [];
+  return file && { ...target, candidate: file.fsPath };
 }

@@ -37,10 +37,16 @@ export class Notices {
       } else if (action === COPY_INSTALL) {
         await vscode.env.clipboard.writeText(install);
       } else if (action === OPEN_SETTINGS) {
-        await vscode.commands.executeCommand('workbench.action.openSettings', 'cutesmith.interpreter');
+        await openInterpreterSetting();
       } else if (action === RESTART) {
         await vscode.commands.executeCommand(PaletteCommand.restartServer);
       }
     });
   }
+}
+
+/** The setting belongs to the machine: where that is a remote one, the user's settings do not show it. */
+async function openInterpreterSetting(): Promise<void> {
+  const where = vscode.env.remoteName === undefined ? 'openSettings2' : 'openRemoteSettings';
+  await vscode.commands.executeCommand(`workbench.action.${where}`, { query: 'cutesmith.interpreter' });
 }

@@ -2,6 +2,7 @@ import { ServerCommand } from './protocol';
 
 /** The extension's own commands. Their ids differ from the server's, which vscode-languageclient registers itself. */
 export const PaletteCommand = {
+  checkHere: 'cutesmith.checkHere',
   restartServer: 'cutesmith.restartServer',
   showLog: 'cutesmith.showLog',
 } as const;
@@ -14,5 +15,4 @@ export const CLASS_COMMANDS: Readonly<Record<string, ServerCommand>> = {
   'cutesmith.removeHere': ServerCommand.remove,
   'cutesmith.cancelHere': ServerCommand.cancel,
   'cutesmith.reviewHere': ServerCommand.review,
-  'cutesmith.checkHere': ServerCommand.check,
 };

@@ -1,21 +1,9 @@
+import type { PythonExtension } from '@vscode/python-extension';
 import * as vscode from 'vscode';
 import type { Log } from './log';
 import { errorText } from './log';
 
 const EXTENSION_ID = 'ms-python.python';
-
-/** The part of the Python extension's public API that is used here. */
-interface PythonApi {
-  readonly environments: {
-    getActiveEnvironmentPath(resource?: vscode.Uri): { readonly path: string };
-    resolveEnvironment(environment: { readonly path: string }): Promise<PythonEnvironment | undefined>;
-    readonly onDidChangeActiveEnvironmentPath: vscode.Event<unknown>;
-  };
-}
-
-interface PythonEnvironment {
-  readonly executable: { readonly uri?: vscode.Uri };
-}
 
 /** The interpreter that the user selected in the Python extension, when that extension is installed. */
 export class SelectedInterpreter implements vscode.Disposable {
@@ -26,15 +14,12 @@ export class SelectedInterpreter implements vscode.Disposable {
   constructor(private readonly log: Log) {}
 
   async path(resource: vscode.Uri | undefined): Promise<string | undefined> {
-    const api = await this.activate();
-    if (!api) {
+    try {
+      return await this.ask(resource);
+    } catch (error) {
+      this.log.warn(`The Python extension could not be asked for its interpreter: ${errorText(error)}`);
       return undefined;
     }
-    this.subscription ??= api.environments.onDidChangeActiveEnvironmentPath(() => {
-      this.changed.fire();
-    });
-    const environment = await api.environments.resolveEnvironment(api.environments.getActiveEnvironmentPath(resource));
-    return environment?.executable.uri?.fsPath;
   }
 
   dispose(): void {
@@ -42,13 +27,13 @@ export class SelectedInterpreter implements vscode.Disposable {
     this.changed.dispose();
   }
 
-  private async activate(): Promise<PythonApi | undefined> {
-    const extension = vscode.extensions.getExtension<PythonApi>(EXTENSION_ID);
-    try {
-      return await extension?.activate();
-    } catch (error) {
-      this.log.warn(`The Python extension did not activate: ${errorText(error)}`);
-      return undefined;
-    }
+  private async ask(resource: vscode.Uri | undefined): Promise<string | undefined> {
+    const extension = vscode.extensions.getExtension<PythonExtension>(EXTENSION_ID);
+    const environments = (await extension?.activate())?.environments;
+    this.subscription ??= environments?.onDidChangeActiveEnvironmentPath(() => {
+      this.changed.fire();
+    });
+    const selected = await environments?.resolveEnvironment(environments.getActiveEnvironmentPath(resource));
+    return selected?.executable.uri?.fsPath;
   }
 }

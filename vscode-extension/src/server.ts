@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import * as vscode from 'vscode';
 import { DidChangeConfigurationNotification, type LanguageClient } from 'vscode-languageclient/node';
 import { createClient } from './client';
@@ -144,6 +145,8 @@ async function startWithin(deadlineMs: number, client: LanguageClient, process: 
   deadline.addEventListener('abort', kill);
   try {
     await client.start();
+    // A connection that closes while starting makes `start` resolve all the same.
+    assert(client.isRunning(), 'the connection was closed');
   } catch (error) {
     kill();
     await process.exited;

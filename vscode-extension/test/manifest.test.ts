@@ -34,7 +34,7 @@ test('no contributed command has the id of a server command, which the client re
 
 test('commands on a class are in the palette only for Python files of a running server', () => {
   const entries = new Map(manifest.contributes.menus.commandPalette.map((each) => [each.command, each.when]));
-  for (const id of Object.keys(CLASS_COMMANDS)) {
+  for (const id of [...Object.keys(CLASS_COMMANDS), PaletteCommand.checkHere]) {
     assert.match(entries.get(id) ?? '', /^cutesmith\.running && editorLangId == python/, id);
   }
 });

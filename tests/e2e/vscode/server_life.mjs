@@ -1,0 +1,88 @@
+// The server's life under the extension: an interpreter that cannot run it, a change of interpreter, crashes.
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { serverProcesses } from './processes.mjs';
+import { Project, PYTHON } from './project.mjs';
+import { until } from './steps.mjs';
+
+const MODULE = 'rms_norm.py';
+const LENS = 'Generate CuTe kernel';
+
+const project = new Project('server-life');
+project.addExample(MODULE);
+const bare = project.addPython('bare-python', '-S -E');
+let editor;
+
+const servers = () => serverProcesses(editor.server.pid);
+
+await project.step('an interpreter without cutesmith is said once, with what to do', async () => {
+  editor = await project.openEditor(MODULE, { 'cutesmith.interpreter': bare });
+  const notice = editor.notification(`CuteSmith is not installed in ${bare}`);
+  await notice.waitFor({ timeout: 60_000 });
+  await notice.locator('.monaco-button', { hasText: 'Copy Install Command' }).waitFor();
+  await notice.locator('.monaco-button', { hasText: 'Show Log' }).waitFor();
+  await sleep(3000);
+  assert.equal(await editor.page.locator('.notification-toast').count(), 1);
+  assert.deepEqual(servers(), []);
+});
+
+await project.step('without a server the palette offers what restarts it, and nothing that needs it', async () => {
+  assert.equal(await editor.offers('CuteSmith: Restart Server'), true);
+  assert.equal(await editor.offers('CuteSmith: Generate CuTe Kernel'), false);
+});
+
+await project.step('Choose Interpreter leads to the setting, and a good one starts the server', async () => {
+  await editor.notification('CuteSmith is not installed').locator('.monaco-button', { hasText: 'Choose' }).click();
+  await editor.fillSetting('cutesmith.interpreter', PYTHON);
+  await until(() => servers().length === 1, 'a server');
+  await editor.open(MODULE);
+  await editor.lens(LENS).waitFor();
+});
+
+await project.step('restarts asked for at once end in one server', async () => {
+  const [before] = servers();
+  await editor.command('CuteSmith: Restart Server');
+  await editor.command('CuteSmith: Restart Server');
+  await editor.command('CuteSmith: Restart Server');
+  await until(() => servers().length === 1 && servers()[0] !== before, 'one new server');
+  await editor.lens(LENS).waitFor();
+});
+
+await project.step('a server that was killed is started again, twice', async () => {
+  for (let crash = 0; crash < 2; crash += 1) {
+    const [before] = servers();
+    process.kill(before, 'SIGKILL');
+    await until(() => servers().length === 1 && servers()[0] !== before, 'the server started again');
+    await editor.lens(LENS).waitFor();
+  }
+});
+
+await project.step('the third time it is left stopped, and said', async () => {
+  process.kill(servers()[0], 'SIGKILL');
+  await editor.notification(/keeps stopping/).waitFor();
+  await sleep(3000);
+  assert.deepEqual(servers(), []);
+});
+
+await project.step('Restart Server brings it back', async () => {
+  await editor.command('CuteSmith: Restart Server');
+  await editor.lens(LENS).waitFor();
+});
+
+await project.step('no server outlives the editor', async () => {
+  const running = servers();
+  await editor.page.close();
+  await editor.close();
+  await until(() => running.every((pid) => !exists(pid)), 'the server ended');
+});
+
+await project.finish();
+
+function exists(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
