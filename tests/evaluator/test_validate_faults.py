@@ -1,4 +1,4 @@
-"""The whole validate path on the CPU, with candidates in plain PyTorch: honest ones pass, each planted fault is found."""
+"""All checks on the CPU, with candidates in plain PyTorch: honest ones pass, each planted fault is found."""
 
 from __future__ import annotations
 

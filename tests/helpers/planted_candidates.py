@@ -84,6 +84,26 @@ def forward(module, x):
 }
 
 
+AS_AN_OP = """
+_NAME = "weighted_softmax_" + __name__.replace(".", "_")
+_LIBRARY = torch.library.Library("planted", "FRAGMENT")
+_LIBRARY.define(_NAME + "(Tensor x, Tensor weight) -> Tensor")
+_LIBRARY.impl(_NAME, lambda x, weight: softmax(x * weight), "CompositeExplicitAutograd")
+
+
+@torch.library.register_fake(f"planted::{_NAME}", lib=_LIBRARY)
+def _fake(x, weight):
+    return torch.empty_like(x)
+
+
+_OP = getattr(torch.ops.planted, _NAME).default
+
+
+def forward(module, x):
+    return _OP(x, module.weight)
+"""
+
+
 @dataclass(frozen=True)
 class Fault:
     """A candidate's forward, the finding it must bring, and words that the finding's message must have."""
@@ -312,6 +332,27 @@ class ModelNew(nn.Module):
         shifted = torch.exp(shifted - shifted.amax(-1, keepdim=True))
         return shifted / shifted.sum(-1, keepdim=True)
 """
+
+
+IMPORT = "import weighted_softmax_cute\n"
+GUARD = """    def forward(self, x):
+        if weighted_softmax_cute.supports(self, x):
+            return weighted_softmax_cute.forward(self, x)
+"""
+
+
+def patched_text(text: str = TASK, importing: str = IMPORT, guard: str = GUARD) -> str:
+    """The task's file with both hunks in."""
+    return text.replace("import torch\n", f"import torch\n{importing}", 1).replace("    def forward(self, x):\n", guard)
+
+
+def write_patched(folder: Path, candidate: Path, text: str) -> Path:
+    """`text` as a patched file in `folder`, beside a copy of the candidate."""
+    folder.mkdir()
+    (folder / candidate.name).write_bytes(candidate.read_bytes())
+    patched = folder / "patched.py"
+    patched.write_text(text)
+    return patched
 
 
 def write_task(folder: Path, source: str = TASK) -> Path:

@@ -65,7 +65,7 @@ def check_on_device(
         original = reference.build(device)
         inputs = draw(reference, 0, device)
         with torch.no_grad():
-            _check_kernel_runs(adoption, original, inputs, device, outcome)
+            check_kernel_runs(adoption, original, inputs, device, outcome)
         few = _few(inputs)
         _check_fallback(adoption, original, few, outcome)
         on_cpu = tree_map(lambda value: value.cpu() if isinstance(value, Tensor) else value, few)
@@ -84,7 +84,7 @@ def check_on_cpu(reference: Reference, candidate: LoadedCandidate, patched: Path
         outcome.findings.append(error.finding)
 
 
-def _check_kernel_runs(
+def check_kernel_runs(
     adoption: Adoption, original: nn.Module, inputs: Inputs, device: torch.device, outcome: Outcome
 ) -> None:
     adopted, file = adoption.module(original), adoption.patched

@@ -47,7 +47,7 @@ class Clock:
         self._cycles_per_ms = self._calibrated()
 
     def sample(self, call: Call, lead_ms: float = _LEAD_MS) -> float:
-        """One call with a cold L2. `lead_ms`: how long the device sleeps first; longer than the host needs for the call."""
+        """One call with a cold L2. `lead_ms`: the device sleeps so long first, more than the host needs."""
         self._zero(self._flushed)
         self._sleep(int(lead_ms * self._cycles_per_ms))
         self._record(self._start)

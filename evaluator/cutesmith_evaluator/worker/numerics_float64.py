@@ -158,10 +158,10 @@ class Float64:
         return ()
 
     def _splits(self, inputs: Inputs, positions: tuple[int, ...], rows: int) -> bool:
-        """Tries the given values, and normal ones in case those hide a dependence between rows."""
+        """Tries the given values, and uniform ones in case those hide a dependence between rows."""
         few = cut(inputs, positions, 0, rows)
         drawn = tree_map(lambda value: value.clone() if isinstance(value, Tensor) else value, few)
-        redraw(tuple(drawn[place] for place in positions), "normal", seed=1)
+        redraw(tuple(drawn[place] for place in positions), "uniform [0, 1)", seed=1)
         return all(self._same_in_halves(values, positions, rows) for values in (few, drawn))
 
     def _same_in_halves(self, values: Inputs, positions: tuple[int, ...], rows: int) -> bool:

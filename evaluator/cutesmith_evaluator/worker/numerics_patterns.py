@@ -22,9 +22,9 @@ class WrongElements:
         self.last = -1
         self.expected = math.nan
         self.got = math.nan
-        columns = shape[-1] if shape else 1
-        self.rows = _counters(self.total // max(columns, 1), device)
-        self.columns = _counters(columns, device)
+        self.rows: Tensor | None = None  # wrong elements in each row
+        self.columns: Tensor | None = None
+        self._device = device
 
     def add(self, start: int, wrong: Tensor, got: Tensor, expected: Tensor) -> None:
         """`wrong`: bool for the elements from flat index `start`; `got` and `expected` are their values."""
@@ -34,6 +34,9 @@ class WrongElements:
         if not self.count:
             self.first = start + int(places[0])
             self.got, self.expected = got[places[0]].item(), expected[places[0]].item()
+            columns = self.shape[-1] if self.shape else 1
+            self.rows = _counters(self.total // columns, self._device)
+            self.columns = _counters(columns, self._device)
         self.count += places.numel()
         self.last = start + int(places[-1])
         if got.is_floating_point():

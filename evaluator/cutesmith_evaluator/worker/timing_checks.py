@@ -10,6 +10,7 @@ from cutesmith_evaluator.worker.timing_arms import Subject
 
 DISAGREEMENT = 0.03  # between device and host that voids a timing
 _BATCH_MS = 60.0
+_FIRST_BATCH = 500  # calls: a median that misses most of the work asks for far too many
 _TRIES = 3
 
 
@@ -50,8 +51,8 @@ def overhead_finding(clock: Clock, subject: Subject, eager: Call) -> Finding:
 
 def _batch(clock: Clock, call: Call, median_ms: float) -> Batch:
     """At least 50 ms of calls."""
-    calls = max(2, math.ceil(_BATCH_MS / median_ms))
+    calls = min(max(2, math.ceil(_BATCH_MS / median_ms)), _FIRST_BATCH)
     batch = clock.batch(call, calls)
-    if batch.host_ms < 50.0:  # back to back they are faster than one by one
+    if batch.host_ms < 50.0:  # too few, or back to back they are faster than one by one
         batch = clock.batch(call, math.ceil(calls * _BATCH_MS / batch.host_ms))
     return batch
