@@ -11,7 +11,7 @@ from cutesmith_agent.scratch import Mirror
 from cutesmith_agent.subject import Subject, candidate_id
 from cutesmith_agent.trial import Bench
 from cutesmith_agent.verdicts import median_ms
-from cutesmith_evaluator.types import Candidate, Environment, ErrorFigures, Finding, Timing
+from cutesmith_evaluator.types import Candidate, Environment, ErrorFigures, Timing
 
 HeaderWriter = Callable[[str, tuple[str, ...]], str]  # source and lines to source: recipes.with_header
 
@@ -25,7 +25,8 @@ def finalise(bench: Bench, subject: Subject, draft: Candidate, kernel: Path, wit
                 return _told(mirror, draft)
         source = with_header(_source(draft), header(draft, bench))
         stored = bench.journal.store.save_source(bench.journal.job, candidate_id(source), kernel.stem, source)
-        final = replace(draft, id=candidate_id(source), path=str(stored))
+        kept = draft.findings if bench.has_device else ()  # compiling again would repeat them
+        final = replace(draft, id=candidate_id(source), path=str(stored), findings=kept)
         return _told(mirror, _proved(bench, final, subject.patched(mirror, kernel, source)))
 
 

@@ -1,0 +1,58 @@
+"""What is refused of a candidate before anything of it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cutesmith_agent.estimate import MEMORY, estimate
+from cutesmith_agent.guards import static_findings
+
+KERNEL = "import functools\nimport torch\nfrom torch import nn\n\n" + "".join(
+    f"def {name}(module, *inputs):\n    import cutlass\n\n" for name in ("supports", "explain", "forward", "warm_up")
+)
+
+
+def kinds(source: str) -> list[tuple[str, int | None]]:
+    return [(finding.kind, finding.line) for finding in static_findings(source, Path("/k/a_cute.py"))]
+
+
+def test_a_kernel_file_that_keeps_the_contract_passes():
+    assert kinds(KERNEL) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("def (", [("syntax-error", 1)]),
+        ("x = '\0'", [("syntax-error", None)]),
+        (KERNEL.replace("def explain", "def explained"), [("not-a-candidate", 1)]),
+        (KERNEL + "import cutlass.cute as cute\n", [("early-import", 17)]),
+        (KERNEL + "from . import sibling\n", [("early-import", 17)]),
+        (KERNEL + "try:\n    import numpy\nexcept ImportError:\n    pass\n", [("early-import", 18)]),
+        (KERNEL + "class A:\n    import requests\n", [("early-import", 18)]),
+        ("from __future__ import annotations\n" + KERNEL, [("future-import", 1)]),
+    ],
+)
+def test_a_breach_is_named_with_its_line(source: str, found: list[tuple[str, int | None]]):
+    assert kinds(source) == found
+
+
+def test_kernelbenchs_contract_has_no_such_rules():
+    assert kinds("import triton\nimport torch\n\nclass ModelNew(torch.nn.Module): ...\n") == []
+
+
+@pytest.mark.parametrize("source", ["x = '\\d'\n" + KERNEL, KERNEL + "if x is 1: pass\n"])
+def test_warnings_of_the_parser_are_no_findings(source: str, recwarn: pytest.WarningsRecorder):
+    assert kinds(source) == []
+    assert not recwarn.list
+
+
+def test_an_estimate_says_what_it_rests_on():
+    guess = estimate(8192 * 4096 * 4 * 2, "sm_90a")
+    assert guess is not None
+    assert guess.ms == pytest.approx(0.0639, abs=1e-4)
+    assert guess.basis == "an estimate: 268.4 MB at 4.2 TB/s (H200, device-to-device copy, measured)"
+    assert estimate(1, "sm_75") is None
+    assert all(memory.source for memory in MEMORY.values())
