@@ -8,7 +8,7 @@ from .lowering import Program
 from .passes import ACROSS, COMBINE, LOAD_STORE, NEUTRAL, ONLINE, STORE, Group, PassText, groups, pass_function
 from .pointwise import KernelText
 from .rows import host
-from .text import Writer, loads_of
+from .text import Writer, helpers, loads_of
 
 
 def emit(program: Program, name: str, *, fast: bool) -> KernelText:
@@ -33,6 +33,7 @@ def emit(program: Program, name: str, *, fast: bool) -> KernelText:
         "WARPS_PER_ROW = THREADS_PER_ROW // 32",
         "",
         *LOAD_STORE,
+        *helpers(functions),
         *(STORE if any(a.per_column for a in tensors.stores) else ()),
         *(ONLINE if any(g.online for g in passes) else ()),
         *ACROSS,

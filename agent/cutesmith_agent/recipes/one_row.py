@@ -14,7 +14,7 @@ from .lowering import Program
 from .passes import ACROSS, COMBINE, LOAD_STORE, NEUTRAL, Group, PassText, combined, pass_function
 from .pointwise import KernelText, parameters
 from .rows import row_layout, row_vector
-from .text import Writer, loads_of
+from .text import Writer, helpers, loads_of
 
 MIN_COLUMNS = 1 << 15  # below this one block is as quick
 
@@ -71,6 +71,7 @@ def emit(program: Program, name: str, *, fast: bool) -> tuple[KernelText, int]:
         "",
         *LOAD_STORE,
         *ACROSS,
+        *helpers(text.lines),
         *text.lines,
         *_partial_kernel(name, reductions, text, tensors, first),
         "",

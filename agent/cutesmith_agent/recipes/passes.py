@@ -186,6 +186,7 @@ STORE = (
     "",
 )
 ONLINE = (
+    "@cute.jit",
     "def finite(top):",
     '    """`top`, or 0 where it is -inf or NaN: exp(x - 0) is then 0 or NaN, as it must be."""',
     "    return top if top > -float('inf') else cutlass.Float32(0.0)",

@@ -13,7 +13,7 @@ from .accesses import Access, Tensors, pointer, tensors_of
 from .ir import Expr
 from .layout import coalesce, layout_text, vector_width, widest_vector
 from .lowering import Program
-from .text import Writer, loads_of
+from .text import Writer, helpers, loads_of
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,10 @@ def _maths(roots: tuple[Expr, ...], tensors: Tensors, *, fast: bool) -> list[str
     writer.count(roots)
     results = [writer.write(r) for r in roots]
     parameters = ", ".join(a.local for a in tensors.loads)
+    staged = ["@cute.jit"] if any(" if " in line for line in (*writer.lines, *results)) else []
     return [
+        *helpers([*writer.lines, *results]),
+        *staged,
         f"def compute({parameters}):",
         '    """One result element per operand element, in fp32."""',
         *(f"    {line}" for line in writer.lines),

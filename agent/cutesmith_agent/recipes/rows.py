@@ -16,7 +16,7 @@ from .layout import nested, vector_width, widest_vector
 from .lowering import Program
 from .passes import ACROSS, COMBINE, NEUTRAL, REDUCE_OP
 from .pointwise import KernelText, parameters
-from .text import NOUNS, Writer, loads_of
+from .text import NOUNS, Writer, helpers, loads_of
 
 REGISTERS = 64  # fp32 values of a row that one thread keeps
 
@@ -51,7 +51,17 @@ def schedules(program: Program) -> tuple[RowSchedule, ...]:
     target = 32 if chunks <= 256 else 128 if chunks <= 1024 else 256
     ideal = [t for t in fits if t >= min(target, _next_power(chunks))] or fits[-1:]
     order = sorted(set(fits), key=lambda t: (abs(math.log2(t / ideal[0])), t))[:4]
-    return tuple(RowSchedule(vector, t, max(1, 128 // t), 0) for t in order if t <= max(32, _next_power(chunks)))
+    held = tuple(RowSchedule(vector, t, max(1, 128 // t), 0) for t in order if t <= max(32, _next_power(chunks)))
+    return (*_streamed(program, vector), *held)
+
+
+def _streamed(program: Program, vector: int) -> tuple[RowSchedule, ...]:
+    """Reading without keeping: for results of the row alone, fewer registers mean more rows in flight."""
+    roots = tuple(s.expr for s in program.stores)
+    once = all(e.arg.level == 0 and e.kind in NEUTRAL for e in walk(roots) if isinstance(e, Reduce))
+    if not once or any(s.per_column for s in program.stores) or program.columns // vector < 256:
+        return ()
+    return tuple(RowSchedule(vector, t, 1, u) for t, u in ((128, 4), (256, 2), (128, 2), (64, 4)))
 
 
 def _next_power(n: int) -> int:
@@ -161,6 +171,7 @@ def emit(program: Program, schedule: RowSchedule, name: str, *, fast: bool) -> K
         "STEPS = -(-CHUNKS // THREADS_PER_ROW)  # accesses of a thread",
         "WARPS_PER_ROW = max(THREADS_PER_ROW // 32, 1)",
         "",
+        *helpers(body),
         *_helpers(tensors, kinds, whole=whole),
         *_kernel(tensors, name, body, emitter.slots),
         "",

@@ -152,6 +152,8 @@ class Writer:
         if not isinstance(e, Op):
             kind = type(e).__name__
             raise AssertionError(f"a {kind} must be named before it is used")
+        if self.fast and e.per_column and (fast := self._half_precision(e)):
+            return fast, ATOM
         if e.name in INFIX:
             binding, sign = INFIX[e.name]
             left, right = (self.write(a, b) for a, b in zip(e.args, self._sides(e.name, binding), strict=True))
@@ -167,6 +169,20 @@ class Writer:
         fast = ", fastmath=True" if self.fast and e.name in FAST else ""
         operands = ", ".join(self.write(a) for a in e.args)
         return f"cute.math.{FUNCTIONS.get(e.name, e.name)}({operands}{fast})", ATOM
+
+    def _half_precision(self, e: Op) -> str | None:
+        """Cheaper forms whose error is far below a half-precision rounding; see HELPERS."""
+        if e.name == "log1p":
+            return f"log1p({self.write(e.args[0])})"
+        denominator = e.args[-1]
+        if (
+            e.name == "div"
+            and isinstance(denominator, Op)
+            and denominator.name == "add"
+            and _is_one(denominator.args[0])
+        ):
+            return f"quotient({self.write(e.args[0])}, {self.write(denominator)})"
+        return None
 
     @staticmethod
     def _sides(name: str, binding: int) -> tuple[int, int]:
@@ -192,6 +208,36 @@ class Writer:
     def _scalar(self, e: Expr) -> str:
         text = self.write(e, SUM)
         return f"cutlass.Float32({text})" if isinstance(e, Const) else text
+
+
+def _is_one(e: Expr) -> bool:
+    return isinstance(e, Const) and e.value == 1.0
+
+
+HELPERS = {
+    "quotient(": (
+        "def quotient(a, b):",
+        '    """a / b by the approximate reciprocal (2^-22), for results in half precision; b is 1 or more."""',
+        "    reciprocal = cute.make_rmem_tensor(b.shape, cutlass.Float32)",
+        "    reciprocal.store(b)",
+        "    for i in range(cute.size(reciprocal)):",
+        "        reciprocal[i] = cute.arch.rcp_approx(reciprocal[i])",
+        "    return a * reciprocal.load()",
+        "",
+    ),
+    " log1p(": (
+        "def log1p(x):",
+        '    """log(1 + x) for x >= 0, for results in half precision: the series where 1 + x would round."""',
+        "    return cute.where(x < 2.0**-10, x - 0.5 * x * x, cute.math.log(1.0 + x, fastmath=True))",
+        "",
+    ),
+}
+
+
+def helpers(lines: list[str]) -> list[str]:
+    """The helper functions that these lines call."""
+    text = "\n".join(lines).replace("(log1p(", "( log1p(")
+    return [line for call, helper in HELPERS.items() if call in text for line in helper]
 
 
 def loads_of(roots: tuple[Expr, ...]) -> tuple[Load, ...]:
