@@ -18,6 +18,7 @@ from torch import nn
 
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.failures import TaskError, user_code
+from cutesmith_evaluator.worker.placement import place
 from cutesmith_evaluator.worker.project import load_source
 from cutesmith_evaluator.worker.reference import Reference
 
@@ -52,7 +53,7 @@ def load_candidate(path: Path, reference: Reference | None = None) -> LoadedCand
         return _Functions(path, module)
     model = getattr(module, "ModelNew", None)
     if isinstance(model, type) and issubclass(model, nn.Module) and reference is not None:
-        return _KernelBench(path, model, reference)
+        return KernelBenchCandidate(path, model, reference)
     message = f"{path.name} lacks {', '.join(missing)} and has no ModelNew(nn.Module); a candidate needs either."
     raise TaskError(Finding("not-a-candidate", message, 1, str(path)))
 
@@ -79,7 +80,7 @@ class _Functions:
         return lambda *inputs: forward(module, *inputs)
 
 
-class _KernelBench:
+class KernelBenchCandidate:
     """`ModelNew`, built once per reference module with its constructor arguments and its weights."""
 
     def __init__(self, path: Path, model: type[nn.Module], reference: Reference) -> None:
@@ -114,7 +115,7 @@ class _KernelBench:
         if built.state_dict().keys() == state.keys():  # else KernelBench's rule holds: the same seed, the same weights
             built.load_state_dict(state)
         device = next((tensor.device for tensor in state.values()), None)
-        return (built.to(device) if device else built).train(module.training)
+        return (place(built, device) if device else built).train(module.training)
 
 
 _Versions = tuple[tuple[int, int], ...]

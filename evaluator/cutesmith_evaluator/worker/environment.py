@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import platform
+import sys
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
-from cutesmith_evaluator.types import Environment
+from cutesmith_evaluator.types import Environment, Finding
 
 _DRIVER = Path("/sys/module/nvidia/version")
 
@@ -26,6 +27,18 @@ def environment() -> Environment:
     )
 
 
+def missing_torch() -> Finding | None:
+    """What to do where PyTorch does not import."""
+    try:
+        import torch  # noqa: F401
+    except (ImportError, OSError) as error:  # OSError: a shared library of CUDA is missing
+        message = (
+            f"PyTorch does not import in {sys.executable} ({error}); install it there or choose another interpreter."
+        )
+        return Finding("no-torch", message)
+    return None
+
+
 def arch_name(capability: tuple[int, int]) -> str:
     """(9, 0) → "sm_90a": from Hopper on, the variant with the arch's own instructions."""
     major, minor = capability
@@ -33,11 +46,7 @@ def arch_name(capability: tuple[int, int]) -> str:
 
 
 def _torch() -> ModuleType | None:
-    try:
-        import torch
-    except (ImportError, OSError):  # OSError: a shared library of CUDA is missing
-        return None
-    return torch
+    return None if missing_torch() else sys.modules["torch"]
 
 
 def _version(package: str) -> str | None:

@@ -8,36 +8,45 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cutesmith_evaluator.types import Compilation, Inspection, Timing, Validation
+from cutesmith_evaluator.worker.environment import environment, missing_torch
+
 Progress = Callable[[str], None]
 Params = dict[str, Any]
 Method = Callable[[Params, Progress], object]
 
 
 def _hello(params: Params, progress: Progress) -> object:
-    from cutesmith_evaluator.worker.environment import environment
-
     return environment()
 
 
 def _inspect(params: Params, progress: Progress) -> object:
+    if finding := missing_torch():
+        return Inspection(environment(), None, (), (finding,))
     from cutesmith_evaluator.worker.inspection import inspect
 
     return inspect(params, progress)
 
 
 def _compile(params: Params, progress: Progress) -> object:
+    if finding := missing_torch():
+        return Compilation(False, 0.0, (), (finding,))
     from cutesmith_evaluator.worker.compilation import compile_candidate
 
     return compile_candidate(params, progress)
 
 
 def _validate(params: Params, progress: Progress) -> object:
+    if finding := missing_torch():
+        return Validation(None, "none", findings=(finding,))
     from cutesmith_evaluator.worker.validate import validate
 
     return validate(params, progress)
 
 
 def _time(params: Params, progress: Progress) -> object:
+    if finding := missing_torch():
+        return Timing("none", (), 0.0, 0, 0.0, 0.0, (finding,))
     from cutesmith_evaluator.worker.timing import time_arms
 
     return time_arms(params, progress)
