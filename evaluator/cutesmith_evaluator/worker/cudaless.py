@@ -1,7 +1,7 @@
 """Lets a torch built without CUDA trace a module on device cuda.
 
 Fake tensors need no device, but a few C++ entries ask for the device's guard before they dispatch, and a CPU build has
-none: indexing with brackets, and `cuda` without an index. This mode goes round exactly these.
+none: indexing with brackets, a few methods, and `cuda` without an index. This mode goes round exactly these.
 """
 
 from __future__ import annotations
@@ -14,6 +14,14 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 _aten = torch.ops.aten
+# Methods that ask for the guard, and the ops behind them, which do not.
+_GUARDED: dict[Callable[..., Any], Callable[..., Any]] = {
+    Tensor.copy_: _aten.copy_.default,
+    Tensor.contiguous: _aten.contiguous.default,
+    Tensor.nonzero: _aten.nonzero.default,
+    Tensor.__invert__: _aten.bitwise_not.default,
+    torch.nonzero: _aten.nonzero.default,
+}
 
 
 class CudaWithoutBuild(TorchFunctionMode):
@@ -23,10 +31,12 @@ class CudaWithoutBuild(TorchFunctionMode):
         self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Mapping | None = None
     ) -> Any:
         if func is Tensor.__getitem__ and _on_cuda(args[0]):
-            view, indices = _sliced(*args)
+            view, indices = sliced(*args)
             return _aten.index.Tensor(view, indices) if indices else view
         if func is Tensor.__setitem__ and _on_cuda(args[0]):
-            return _assign(*args)
+            return assign(*args)
+        if func in _GUARDED and _on_cuda(args[0]):
+            return _GUARDED[func](*args, **(kwargs or {}))
         if func is Tensor.cuda:
             return args[0].to(torch.device("cuda", 0))
         return func(*map(_with_index, args), **{name: _with_index(value) for name, value in (kwargs or {}).items()})
@@ -42,18 +52,18 @@ def _with_index(value: object) -> object:
     return "cuda:0" if isinstance(value, str) and value == "cuda" else value
 
 
-def _assign(tensor: Tensor, key: object, value: Tensor | complex) -> None:
-    view, indices = _sliced(tensor, key)
+def assign(tensor: Tensor, key: object, value: Tensor | complex) -> None:
+    view, indices = sliced(tensor, key)
     if indices:
         values = value if isinstance(value, Tensor) else torch.full((), value, dtype=view.dtype, device=view.device)
         view.index_put_(tuple(indices), values.to(view.dtype))
     elif isinstance(value, Tensor):
-        view.copy_(value)
+        _aten.copy_.default(view, value)
     else:
         view.fill_(value)
 
 
-def _sliced(tensor: Tensor, key: object) -> tuple[Tensor, list[Tensor | None]]:
+def sliced(tensor: Tensor, key: object) -> tuple[Tensor, list[Tensor | None]]:
     """`tensor` after the slices, integers and new axes of `key`, and what is left to index with: a tensor per axis."""
     view, axis = _aten.alias(tensor), 0
     indices: list[Tensor | None] = []
