@@ -60,9 +60,11 @@ def test_program_computes_the_module(name: str, inspected: dict[str, Inspection]
     module = getattr(modules, name)().eval()
     inputs = modules.inputs_of(name)
     with torch.no_grad():
-        expected = module(*[x.double() if x.is_floating_point() else x for x in inputs]) if not list(
-            module.parameters()
-        ) else module(*inputs)
+        expected = (
+            module(*[x.double() if x.is_floating_point() else x for x in inputs])
+            if not list(module.parameters())
+            else module(*inputs)
+        )
     expected = expected if isinstance(expected, tuple) else (expected,)
     results = machine.run(lower(inspection.graph), _tensors(inspection, module, inputs))
     for result, wanted in zip(results, expected, strict=True):
