@@ -112,6 +112,7 @@ class ScriptedEvaluator:
         quick: bool = False,
         device: str = "auto",
         dynamic_dims: Sequence[object] = (),
+        deadline_s: float = 600.0,
         on_progress: object = None,
     ) -> Validation:
         script = self._begin(
@@ -134,6 +135,7 @@ class ScriptedEvaluator:
         arms: Sequence[str] = ("candidate", "eager", "compile"),
         patched: Path | None = None,
         quick: bool = False,
+        deadline_s: float = 600.0,
         on_progress: object = None,
     ) -> Timing:
         script = self._begin("time", candidate, patched, arms=tuple(arms), quick=quick)
