@@ -274,6 +274,18 @@ def test_a_missing_file_is_refused(rig: Rig):
     )
 
 
+@pytest.mark.parametrize("content", [b"# coding: utf-8\n\xff", b"# coding: klingon\n", MODULE.encode("utf-16")])
+def test_a_file_that_cannot_be_decoded_is_refused(rig: Rig, content: bytes):
+    rig.file.write_bytes(content)
+    done = rig.run(draft(Script(), t=1))
+    assert (done["exit"], done["report"]["findings"][0]["kind"]) == (2, "unreadable-file")
+
+
+def test_text_that_cannot_be_encoded_is_refused(rig: Rig):
+    done = rig.run(draft(Script(), t=1), job=replace(rig.job, source=MODULE + "# \ud800\n"))
+    assert (done["exit"], done["report"]["findings"][0]["kind"]) == (2, "unreadable-file")
+
+
 def test_no_worker_at_all_is_unusable_input(rig: Rig):
     def refuse(request: Request) -> None:
         raise WorkerUnavailable("No worker starts in python: choose another interpreter.")
