@@ -160,12 +160,16 @@ def _check_dtypes(graph: Graph) -> None:
             )
         if _contiguous(i.spec.shape) != i.spec.strides and math.prod(i.spec.shape) > 1:
             raise Unsupported(f"input {i.name} is not contiguous: the recipes cover contiguous tensors")
+        if math.prod(i.spec.shape) >= 2**31:
+            raise Unsupported(f"input {i.name} has 2**31 elements or more: the recipes index with 32 bits")
         if 0 in i.spec.shape:
             raise Unsupported(f"input {i.name} has no elements: there is nothing to compute")
     for n in graph.nodes:
         for out in n.outputs:
             if out.dtype not in (*FLOATS, "bool", "int64"):
                 raise Unsupported(f"no recipe covers {n.op} in {out.dtype}", line=n.line)
+            if math.prod(out.shape) >= 2**31:
+                raise Unsupported(f"{n.op} has 2**31 results or more: the recipes index with 32 bits", line=n.line)
     if not graph.outputs:
         raise Unsupported("forward returns no tensor")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+
 from cutesmith_agent.recipes import Target, propose
 from cutesmith_agent.recipes.lowering import lower
 from cutesmith_evaluator.client import Worker
@@ -20,7 +21,8 @@ MODULES = HERE / "modules.py"
 
 def _load(path: Path):
     spec = importlib.util.spec_from_file_location(f"recipe_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
