@@ -155,7 +155,10 @@ class ErrorPair:
 
 @dataclass(frozen=True)
 class ErrorFigures:
-    """The check that comes nearest to the bound for *kept*, or breaks it most. `candidate`, `eager` and `ratio` are of the figure (rms or max) that is worse."""
+    """The check that comes nearest to the bound for *kept*, or breaks it most.
+
+    `candidate`, `eager` and `ratio` are of the figure (rms or max) that is worse.
+    """
 
     candidate: float
     eager: float
