@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,16 @@ def get_inputs():
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "pkg").mkdir()
-    (tmp_path / "pyproject.toml").write_text("")
-    (tmp_path / "pkg" / "__init__.py").write_text("")
-    (tmp_path / "pkg" / "blocks.py").write_text("HALF = 0.5\n")
-    (tmp_path / "pkg" / "gelu.py").write_text(MODULE)
-    return tmp_path
+    return make_project(tmp_path)
+
+
+def make_project(root: Path) -> Path:
+    (root / "pkg").mkdir()
+    (root / "pyproject.toml").write_text("")
+    (root / "pkg" / "__init__.py").write_text("")
+    (root / "pkg" / "blocks.py").write_text("HALF = 0.5\n")
+    (root / "pkg" / "gelu.py").write_text(MODULE)
+    return root
 
 
 def job(project: Path, **fields: object) -> bytes:
@@ -77,10 +82,27 @@ def tree(project: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in files}
 
 
-def test_without_a_device_a_kernel_is_compiled_for_three_archs_and_offered_unproved(project: Path):
+@dataclass(frozen=True)
+class Offer:
+    """A project in which a job came to its end."""
+
+    project: Path
+    report: dict[str, Any]
+    code: int
+    is_untouched: bool
+
+
+@pytest.fixture(scope="module")
+def offer(tmp_path_factory: pytest.TempPathFactory) -> Offer:
+    project = make_project(tmp_path_factory.mktemp("offer"))
     before = tree(project)
     report, code = report_of(job(project))
-    assert code == 4, report
+    return Offer(project, report, code, tree(project) == before)
+
+
+def test_without_a_device_a_kernel_is_compiled_for_three_archs_and_offered_unproved(offer: Offer):
+    report = offer.report
+    assert offer.code == 4, report
     (final,) = [one for one in report["candidates"] if one["id"] == report["best"]]
     assert final["ok"] is None
     assert {one["arch"] for one in final["resources"]} == {"sm_90a", "sm_80", "sm_100a"}
@@ -89,14 +111,13 @@ def test_without_a_device_a_kernel_is_compiled_for_three_archs_and_offered_unpro
     assert report["estimate_ms"] == pytest.approx(32 * 128 * 4 * 2 / 4.2e12 * 1e3)
     assert "not validated" in report["stopped"]
     assert "not validated: no device" in report["kernel"]["source"]
-    assert report["kernel"]["path"] == str(project / "pkg" / "new_gelu_cute.py")
-    assert tree(project) == before
+    assert report["kernel"]["path"] == str(offer.project / "pkg" / "new_gelu_cute.py")
+    assert offer.is_untouched
 
 
-def test_the_patch_applies_and_the_patched_module_falls_back_to_the_original_on_the_cpu(project: Path):
-    report, _ = report_of(job(project))
-    subprocess.run(["git", "apply"], input=report["patch"].encode(), cwd=project, check=True)
-    Path(report["kernel"]["path"]).write_text(report["kernel"]["source"])
+def test_the_patch_applies_and_the_patched_module_falls_back_to_the_original_on_the_cpu(offer: Offer):
+    subprocess.run(["git", "apply"], input=offer.report["patch"].encode(), cwd=offer.project, check=True)
+    Path(offer.report["kernel"]["path"]).write_text(offer.report["kernel"]["source"])
     code = (
         "import torch; from pkg.gelu import NewGELU; from pkg import new_gelu_cute\n"
         "x = torch.randn(4, 128); m = NewGELU()\n"
@@ -104,7 +125,7 @@ def test_the_patch_applies_and_the_patched_module_falls_back_to_the_original_on_
         "y = torch.nn.functional.gelu(x, approximate='tanh')\n"
         "print((m(x) - y).abs().max().item() < 1e-6)\n"
     )
-    run = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True)
+    run = subprocess.run([sys.executable, "-c", code], cwd=offer.project, capture_output=True, text=True, check=True)
     assert run.stdout == "True\n"
 
 
@@ -132,8 +153,8 @@ def test_findings_are_placed_in_the_users_own_file(project: Path, unsaved: bool)
 def test_what_the_users_code_prints_is_no_event(project: Path):
     noise = "import os\nos.system('echo from a child')\nprint('{\"event\": \"done\"}', flush=True)\n"
     (project / "pkg" / "blocks.py").write_text(noise + "HALF = 0.5\n")
-    _, code = report_of(job(project))
-    assert code == 4
+    _, code = report_of(job(project, **broken_check(project)))
+    assert code == 3
 
 
 def test_an_unreadable_job_is_answered(project: Path):
@@ -149,21 +170,19 @@ def test_an_interpreter_that_is_none_is_answered(project: Path):
     assert "/nowhere/python" in report["stopped"]
 
 
-def kernel_source() -> str:
-    """A kernel that anyone can write: it never runs."""
-    functions = "".join(
-        f"def {name}(module, x):\n    return {value}\n\n\n"
-        for name, value in (("supports", "False"), ("explain", "'never'"), ("forward", "x"), ("warm_up", "None"))
-    )
-    return functions.rstrip() + "\n"
+def broken_check(project: Path) -> dict[str, str]:
+    """A job that ends soon after the module was traced: the kernel imports too early."""
+    kernel = project / "mine_cute.py"
+    names = ("supports", "explain", "forward", "warm_up")
+    kernel.write_text("import cutlass\n" + "".join(f"\n\ndef {name}(module, x):\n    return x\n" for name in names))
+    return {"kind": "check", "candidate": str(kernel)}
 
 
 def test_a_check_of_a_broken_kernel_is_placed_in_its_file(project: Path):
-    kernel = project / "mine_cute.py"
-    kernel.write_text(kernel_source() + "import cutlass\n")
-    report, code = report_of(job(project, kind="check", candidate=str(kernel)))
+    report, code = report_of(job(project, **broken_check(project)))
     finding = report["candidates"][0]["findings"][0]
-    assert (code, finding["kind"], finding["file"]) == (3, "early-import", str(kernel))
+    assert (code, finding["kind"], finding["line"]) == (3, "early-import", 1)
+    assert finding["file"] == str(project / "mine_cute.py")
 
 
 def slow(project: Path) -> None:
@@ -218,15 +237,16 @@ def test_an_agent_nobody_listens_to_ends(project: Path):
 
 def test_a_killed_job_resumes(project: Path):
     slow(project)
+    broken = broken_check(project)
     process = start()
     assert process.stdin is not None
-    process.stdin.write(job(project))
+    process.stdin.write(job(project, **broken))
     process.stdin.close()
     wait_for(process, "importing")
     process.kill()
     process.wait()
     (project / "pkg" / "blocks.py").write_text("HALF = 0.5\n")
-    report_of(job(project, resume=True))
+    report_of(job(project, **broken, resume=True))
     with open_store(project).store as store:
         latest = store.latest(str(project / "pkg" / "gelu.py"), "NewGELU")
         assert latest is not None
