@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Category = Literal[
-    "pointwise", "reduction", "normalisation", "softmax", "loss", "scan", "pooling", "matmul", "conv", "attention", "mixed"
+    "pointwise",
+    "reduction",
+    "normalisation",
+    "softmax",
+    "loss",
+    "scan",
+    "pooling",
+    "matmul",
+    "conv",
+    "attention",
+    "mixed",
 ]
 Origin = Literal["recipe", "llm", "user"]
 Stage = Literal["propose", "guards", "compile", "validate", "time", "done"]
@@ -181,11 +191,15 @@ class Validation:
     findings: tuple[Finding, ...] = ()
 
 
+# "control": eager once more. "adopted", "adopted-compile": the user's class with the kernel in, also under torch.compile.
+ArmName = Literal["candidate", "eager", "compile", "control", "adopted", "adopted-compile"]
+
+
 @dataclass(frozen=True)
 class Arm:
     """One thing that was timed: medians over interleaved samples, L2 flushed before each."""
 
-    name: Literal["candidate", "eager", "compile", "control"]
+    name: ArmName
     median_ms: float
     low_ms: float  # 95 % interval of the median
     high_ms: float

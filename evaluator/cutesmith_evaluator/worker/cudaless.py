@@ -32,7 +32,7 @@ class CudaWithoutBuild(TorchFunctionMode):
     ) -> Any:
         if func is Tensor.__getitem__ and _on_cuda(args[0]):
             view, indices = sliced(*args)
-            return _aten.index.Tensor(view, indices) if indices else view
+            return _aten.index.Tensor(view, _whole_numbers(indices)) if indices else view
         if func is Tensor.__setitem__ and _on_cuda(args[0]):
             return assign(*args)
         if func in _GUARDED and _on_cuda(args[0]):
@@ -50,6 +50,15 @@ def _with_index(value: object) -> object:
     if isinstance(value, torch.device) and value.type == "cuda" and value.index is None:
         return torch.device("cuda", 0)
     return "cuda:0" if isinstance(value, str) and value == "cuda" else value
+
+
+def _whole_numbers(indices: list[Tensor | None]) -> list[Tensor | None]:
+    """Masks as the positions where they hold: the trace of a mask as index asks for the guard again."""
+    found: list[Tensor | None] = []
+    for index in indices:
+        mask = index is not None and index.dtype is torch.bool
+        found += _aten.nonzero.default(index).unbind(1) if mask else [index]
+    return found
 
 
 def assign(tensor: Tensor, key: object, value: Tensor | complex) -> None:

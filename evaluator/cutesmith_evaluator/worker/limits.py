@@ -9,7 +9,7 @@ from torch import Tensor, fx, nn
 from torch._ops import OpOverload
 from torch.export.graph_signature import InputKind, InputSpec, OutputKind, TensorArgument
 from torch.nn.modules import module as torch_module
-from torch.nn.parameter import is_lazy
+from torch.nn.modules.lazy import LazyModuleMixin
 
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.failures import TaskError
@@ -30,10 +30,12 @@ def check_module(module: nn.Module, file: Path) -> None:
     """Hooks would be bypassed by a kernel; lazy parameters have no shape yet."""
     for path, part in module.named_modules():
         name = path or "the module itself"
+        if isinstance(part, LazyModuleMixin):
+            raise refusal(
+                "lazy-module", f"calls {name}, whose parameters have no size yet; use its class without Lazy", file
+            )
         if any(getattr(part, hooks, None) for hooks in _HOOKS):
             raise refusal("hooks", f"has hooks on {name}, which a kernel would bypass; remove them", file)
-        if any(parameter is not None and is_lazy(parameter) for parameter in part._parameters.values()):
-            raise refusal("lazy-module", f"has lazy parameters in {name}; give their sizes", file)
     if any(getattr(torch_module, hooks, None) for hooks in _GLOBAL_HOOKS):
         raise refusal("hooks", "runs under global module hooks, which a kernel would bypass; remove them", file)
 
@@ -66,7 +68,7 @@ def check_call(node: fx.Node, file: Path, line: int | None) -> None:
     if not isinstance(node.target, OpOverload):
         name = getattr(node.target, "__name__", str(node.target))
         raise refusal("unsupported-op", f"uses {name}, which is not an aten op", file, line)
-    if torch.Tag.nondeterministic_seeded in node.target.tags:
+    if torch.Tag.nondeterministic_seeded in node.target.tags and _argument(node, "dropout_p") != 0:
         raise refusal("random", f"draws random numbers ({node.target}) in eval mode", file, line)
     values = node.meta.get("val")
     for value in values if isinstance(values, list | tuple) else (values,):
@@ -109,6 +111,15 @@ def _check_tensor(value: Tensor, doing: str, file: Path, line: int | None) -> No
         raise refusal("unsupported-dtype", f"{doing}: complex numbers; kernels take real ones", file, line)
     if not all(isinstance(size, int) for size in value.shape):
         raise refusal("data-dependent", f"{doing}: a shape that depends on values", file, line)
+
+
+def _argument(node: fx.Node, name: str) -> object:
+    """An argument by name, given or by default; None where the op has none of that name."""
+    assert isinstance(node.target, OpOverload)
+    for place, formal in enumerate(node.target._schema.arguments):
+        if formal.name == name:
+            return node.args[place] if place < len(node.args) else node.kwargs.get(name, formal.default_value)
+    return None
 
 
 def _is_plain(value: object) -> bool:

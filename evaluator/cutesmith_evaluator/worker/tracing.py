@@ -58,7 +58,7 @@ def trace(subject: Subject) -> Trace:
         warnings.simplefilter("always")
         exported = export(subject, subject.arguments)
     surface, strides = _surface(exported), _output_strides(exported)
-    autocast = any("CUDA is not available. Disabling" in str(warning.message) for warning in warned)
+    autocast = any("CUDA is not available" in str(warning.message) for warning in warned)
     return Trace(surface, strides, decomposed(exported, subject), autocast)
 
 
@@ -118,7 +118,8 @@ def _fake_arguments(reference: Reference, mode: FakeTensorMode) -> tuple[object,
 
 
 def _surface(exported: ExportedProgram) -> tuple[str, ...]:
-    return tuple(str(node.target) for node in exported.graph.nodes if node.op == "call_function")
+    graphs = [module.graph for module in exported.graph_module.modules() if isinstance(module, fx.GraphModule)]
+    return tuple(str(node.target) for graph in graphs for node in graph.nodes if node.op == "call_function")
 
 
 def _output_strides(exported: ExportedProgram) -> tuple[tuple[int, ...] | None, ...]:
