@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from cutesmith_agent.job import Job
+from cutesmith_agent.loop import Proposer
+from cutesmith_agent.recipes import propose, with_header
+from cutesmith_agent.running import run_job
 from cutesmith_agent.source.adoption import adopt
 from cutesmith_agent.source.edits import apply_edits
+from cutesmith_evaluator.client import Worker
+from cutesmith_evaluator.types import Task
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,31 @@ def optimize(file: Path, qualname: str, *, device: str = "auto", timeout_s: floa
     if not events or events[-1]["event"] != "done":
         raise RuntimeError(f"the agent gave no report on {qualname} (exit {run.returncode}): {run.stderr[-2000:]}")
     return events[-1]["report"]
+
+
+class KeptWorker:
+    """A worker that outlives a job: a job's `close` leaves the process as it is, until the `with` block ends."""
+
+    def __init__(self) -> None:
+        self._worker = Worker(Path(sys.executable))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._worker, name)
+
+    def close(self) -> None:
+        pass
+
+    def __enter__(self) -> KeptWorker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._worker.close()
+
+
+def optimize_with(worker: KeptWorker, file: Path, qualname: str) -> dict[str, Any]:
+    """The report of the agent's own job, run in this process with a worker that is already warm."""
+    job = Job(kind="optimize", task=Task(str(file), qualname), workspace=str(file.parent), interpreter=sys.executable)
+    return run_job(job, lambda: worker, Proposer(propose, with_header), lambda event: None).to_json()
 
 
 def best_of(report: dict[str, Any]) -> dict[str, Any]:

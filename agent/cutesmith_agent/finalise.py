@@ -32,9 +32,7 @@ def finalise(bench: Bench, subject: Subject, draft: Candidate, kernel: Path, wit
 
 
 def _measured(bench: Bench, draft: Candidate, patched: Path) -> Candidate:
-    """The draft validated and timed in fresh processes. Its findings are the timing's, if it passed: the validation
-    will be repeated."""
-    bench.evaluator.close()
+    """The draft validated in full where it was tuned, then timed against all arms in a fresh process."""
     validated = bench.run(replace(draft, timing=None, speedup=None, findings=()), bench.validate)
     if not validated.ok:
         return validated
@@ -43,9 +41,14 @@ def _measured(bench: Bench, draft: Candidate, patched: Path) -> Candidate:
 
 
 def _proved(bench: Bench, final: Candidate, patched: Path) -> Candidate:
-    """The final bytes, and the user's file with them in."""
-    final = bench.run(final, bench.guards, lambda one: bench.validate(one, patched=patched))
-    return final if final.ok is False else replace(final, stage="done" if bench.has_device else "compile")
+    """The final bytes, and the user's file with them in. On a device the draft, which differs from them in the header
+    alone, has been validated in full: these are validated quickly, and keep its figures."""
+    proved = bench.run(final, bench.guards, lambda one: bench.validate(one, patched=patched, quick=bench.has_device))
+    if proved.ok is False:
+        return proved
+    if not bench.has_device:
+        return replace(proved, stage="compile")
+    return replace(proved, stage="done", precision=final.precision, error=final.error)
 
 
 def _told(mirror: Mirror, candidate: Candidate) -> Candidate:

@@ -191,7 +191,7 @@ class Validation:
     findings: tuple[Finding, ...] = ()
 
 
-# "control": eager once more. "adopted", "adopted-compile": the user's class with the kernel in, also under torch.compile.
+# "control": eager once more. "adopted", "adopted-compile": the user's class with the kernel in, and that compiled.
 ArmName = Literal["candidate", "eager", "compile", "control", "adopted", "adopted-compile"]
 
 

@@ -120,7 +120,7 @@ class ScriptedEvaluator:
         )
         if self.environment.device == "none" or device == "none":
             return Validation(None, "none", findings=(Finding("no-device", "Not run.", severity="information"),))
-        outcome = script.quick if quick else script.full if patched is None else script.patched
+        outcome = script.patched if patched is not None else script.quick if quick else script.full
         if not self._passes(outcome, "validating"):
             where = patched or candidate
             message = f"{where} gives other values."
