@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +16,10 @@ from cutesmith_agent.source.adoption import adopt_if_unchanged
 from cutesmith_agent.source.adoption import remove as remove_guard
 from cutesmith_agent.source.edits import Edit, EditRefusedError
 from cutesmith_agent.source.naming import is_in_package
+from cutesmith_server.drift import content_id
 from cutesmith_server.outlines import Outline
+from cutesmith_server.records import IsOurs
 from cutesmith_server.report import KernelFile
-
-IsOurs = Callable[[str], bool]  # of a candidate id: was a file of this content made by CuteSmith?
 
 _SKIPPED = {"node_modules", "__pycache__", "site-packages", "build", "dist", "venv"}
 _SEARCH_S = 2.0
@@ -69,14 +69,6 @@ def removing(module: Path, outline: Outline, qualname: str, *, root: Path, is_ou
 def id_of(source: str) -> str:
     """A candidate's id: the first 12 hex digits of its source's SHA-256."""
     return hashlib.sha256(source.encode()).hexdigest()[:12]
-
-
-def content_id(path: Path) -> str | None:
-    """The candidate id a file's content has, line ends aside; None when there is no readable file."""
-    try:
-        return hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()[:12]
-    except OSError:
-        return None
 
 
 def _is_used(kernel: str, module: Path, root: Path) -> bool:

@@ -37,7 +37,8 @@ async def accept(studio: Studio, key: ClassKey) -> None:
     except RefusedError:
         studio.sessions[key] = before
         raise
-    studio.decisions.accepted(key, outcome)
+    assert outcome.best is not None
+    studio.record(key, "accepted", candidate=outcome.best.id, class_hash=outcome.digest, kernel=change.kernel)
     studio.refresh(key.path)
 
 
@@ -46,18 +47,20 @@ async def reject(studio: Studio, key: ClassKey) -> None:
     session = studio.sessions.get(key)
     if session is None or session.outcome is None or session.decided:
         raise RefusedError(f"There is no kernel for {key.qualname} to reject.")
-    studio.decisions.rejected(key, session.outcome)
+    best = session.outcome.best
+    studio.record(key, "rejected", candidate=best.id if best else None, class_hash=session.outcome.digest)
     studio.update(key, sessions.decided(session))
 
 
 async def remove(studio: Studio, key: ClassKey) -> None:
     """Takes an accepted kernel out again. Raises RefusedError or EditRefusedError."""
     from cutesmith_server.changes import removing
+    from cutesmith_server.records import is_ours
 
     outline, root = studio.outline(key.path), studio.folder_of(key.path)
-    change = removing(key.path, outline, key.qualname, root=root, is_ours=studio.decisions.is_ours(key))
+    change = removing(key.path, outline, key.qualname, root=root, is_ours=is_ours(key.path, key.qualname))
     await _apply(studio, change, f"Remove the CuTe kernel of {key.qualname}")
-    studio.decisions.removed(key)
+    studio.record(key, "removed")
     studio.refresh(key.path)
     if not change.delete and change.kernel.exists():
         studio.client.say(f"{change.kernel.name} stays: it was changed since it was made, or another file uses it.")
@@ -86,6 +89,7 @@ def _on_offer(studio: Studio, key: ClassKey) -> Outcome:
 
 def _plan_accepting(studio: Studio, key: ClassKey, outcome: Outcome) -> Change:
     from cutesmith_server.changes import accepting
+    from cutesmith_server.records import is_ours
 
     assert outcome.report is not None
     assert outcome.report.kernel is not None
@@ -95,7 +99,7 @@ def _plan_accepting(studio: Studio, key: ClassKey, outcome: Outcome) -> Change:
         key.qualname,
         outcome.report.kernel,
         proved=outcome.digest,
-        is_ours=studio.decisions.is_ours(key),
+        is_ours=is_ours(key.path, key.qualname),
     )
 
 

@@ -42,10 +42,9 @@ def hover(views: Iterable[ClassView], text: Text, position: types.Position, clie
 def _text(view: ClassView) -> str:
     """Markdown that also reads well as plain text."""
     title = f"**{view.key.qualname}**: {_STATES[view.state]}"
-    outcome = view.outcome
     lines = [title, view.message]
-    if outcome is not None and outcome.report is not None:
-        lines += _verdict(outcome.report)
+    if view.verdict is not None and view.verdict.report is not None:
+        lines += _verdict(view.verdict.report)
     if view.state in ("ready", "compiled", "accepted"):
         lines.append(wording.NO_GRAD_NOTE)
     return "\n\n".join(line for line in lines if line)
