@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pipeline import KeptWorker, best_of, optimize_with
+from pipeline import KeptWorker, best_of, optimize
 from records import RESULTS, append_line, environment_fields, read_lines
 from suite import Case, all_cases
 
@@ -63,7 +63,7 @@ def run_case(case: Case, folder: Path, worker: KeptWorker) -> dict[str, Any]:
 
 def measure(case: Case, folder: Path, worker: KeptWorker) -> dict[str, Any]:
     file = case.write(folder)
-    report = optimize_with(worker, file, case.qualname)
+    report = optimize(worker, file, case.qualname)
     best = best_of(report)
     if best["timing"] is None:
         raise RuntimeError(f"{case.name} was not timed: {report['stopped']}")

@@ -44,6 +44,6 @@ def test_memory_bound_modules_run_at_memory_speed(case: Case, kept: KeptWorker, 
 
 
 @pytest.mark.parametrize("example", EXAMPLE_MODULES[:2], ids=lambda example: example.stem)
-def test_guard_and_op_cost_little_over_the_kernel(example: Example, tmp_path: Path) -> None:
-    microseconds = call_overhead.measure(example, tmp_path)
+def test_guard_and_op_cost_little_over_the_kernel(example: Example, kept: KeptWorker, tmp_path: Path) -> None:
+    microseconds = call_overhead.measure(example, tmp_path, kept)
     assert microseconds["guarded_op"] - microseconds["raw"] <= OVERHEAD_US, microseconds
