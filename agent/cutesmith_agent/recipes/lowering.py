@@ -172,6 +172,8 @@ def _check_dtypes(graph: Graph) -> None:
                 raise Unsupported(f"{n.op} has 2**31 results or more: the recipes index with 32 bits", line=n.line)
     if not graph.outputs:
         raise Unsupported("forward returns no tensor")
+    if all(math.prod(i.spec.shape) == 1 for i in graph.inputs):
+        raise Unsupported("forward works on single elements: a kernel has nothing to gain there")
 
 
 def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -190,7 +192,10 @@ def _columns(graph: Graph) -> tuple[int, ...]:
             source = node.args[0]
             assert isinstance(source, Ref)
             shape = specs[source.name][source.index].shape
-            return tuple(shape[d] for d in reduced_dims(node, shape))
+            columns = tuple(shape[d] for d in reduced_dims(node, shape))
+            if math.prod(columns) == 1:
+                raise Unsupported(f"{node.op} runs over a single element: there is nothing to reduce", line=node.line)
+            return columns
     return ()
 
 

@@ -35,6 +35,8 @@ def _check(program: Program) -> None:
         dtype = output_spec(program.graph, program.graph.outputs[store.output]).dtype
         if isinstance(store.expr, Const):
             raise Unsupported("an output does not depend on any input")
+        if not program.has_reductions and not store.expr.per_column:
+            raise Unsupported("an output is the same everywhere: it depends on single elements alone")
         if dtype == "bool" or (dtype == "int64") != _is_index(store.expr):
             raise Unsupported(f"no recipe covers a computed {dtype} output")
 

@@ -10,9 +10,20 @@ from cutesmith_agent.recipes.ir import Const, Expr, Load, Op, Reduce, walk
 from cutesmith_agent.recipes.lowering import Program, output_spec
 
 BINARY = {
-    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "pow": torch.pow, "atan2": torch.atan2,
-    "lt": torch.lt, "le": torch.le, "gt": torch.gt, "ge": torch.ge, "eq": torch.eq, "ne": torch.ne,
-    "and": torch.logical_and, "or": torch.logical_or,
+    "add": torch.add,
+    "sub": torch.sub,
+    "mul": torch.mul,
+    "div": torch.div,
+    "pow": torch.pow,
+    "atan2": torch.atan2,
+    "lt": torch.lt,
+    "le": torch.le,
+    "gt": torch.gt,
+    "ge": torch.ge,
+    "eq": torch.eq,
+    "ne": torch.ne,
+    "and": torch.logical_and,
+    "or": torch.logical_or,
 }
 REDUCE = {
     "sum": lambda x: x.sum(-1, keepdim=True),

@@ -181,7 +181,7 @@ SHAPES = {
     "LayerNorm": ((50, 256),),
 }
 TWO = ("Arithmetic", "TwoResults", "Halves")
-REFUSED = ("Convolution", "MiddleSum", "Counted")
+REFUSED = ("Convolution", "MiddleSum", "Counted", "Single", "SingleColumn")
 
 
 class Convolution(nn.Module):
@@ -337,3 +337,21 @@ def get_middle_sum_inputs():
 
 def get_counted_inputs():
     return inputs_of("Counted")
+
+
+class Single(nn.Module):
+    def forward(self, x):
+        return torch.tanh(x)
+
+
+class SingleColumn(nn.Module):
+    def forward(self, x):
+        return F.softmax(x, -1)
+
+
+def get_single_inputs():
+    return [torch.randn(1, 1)]
+
+
+def get_single_column_inputs():
+    return [torch.randn(50, 1)]

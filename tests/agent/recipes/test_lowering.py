@@ -95,6 +95,13 @@ def test_the_op_that_stops_the_recipes_is_named(name: str, op: str, inspected: d
     assert proposal.findings[0].line is not None
 
 
+@pytest.mark.parametrize("name", ["Single", "SingleColumn"])
+def test_single_elements_get_a_clear_answer(name: str, inspected: dict[str, Inspection]) -> None:
+    proposal = propose(inspected[name], Target(name, MODULES, "sm_90a"))
+    assert not proposal.drafts
+    assert "single element" in proposal.findings[0].message
+
+
 def test_every_schedule_is_another_file(inspected: dict[str, Inspection]) -> None:
     for name in ("Activations", "SoftmaxBetween", "Maximum", "LongSoftmax", "WholeLoss"):
         drafts = propose(inspected[name], Target(name, MODULES, "sm_90a")).drafts
