@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 _aten = torch.ops.aten
@@ -22,6 +22,7 @@ _GUARDED: dict[Callable[..., Any], Callable[..., Any]] = {
     Tensor.__invert__: _aten.bitwise_not.default,
     torch.nonzero: _aten.nonzero.default,
 }
+_FILLS = {Tensor.uniform_, Tensor.normal_}  # how layers initialise; a fake parameter has no values to fill
 
 
 class CudaWithoutBuild(TorchFunctionMode):
@@ -37,6 +38,8 @@ class CudaWithoutBuild(TorchFunctionMode):
             return assign(*args)
         if func in _GUARDED and _on_cuda(args[0]):
             return _GUARDED[func](*args, **(kwargs or {}))
+        if func in _FILLS and isinstance(args[0], nn.Parameter) and _on_cuda(args[0]):
+            return args[0]
         if func is Tensor.cuda:
             return args[0].to(torch.device("cuda", 0))
         return func(*map(_with_index, args), **{name: _with_index(value) for name, value in (kwargs or {}).items()})
@@ -65,7 +68,7 @@ def assign(tensor: Tensor, key: object, value: Tensor | complex) -> None:
     view, indices = sliced(tensor, key)
     if indices:
         values = value if isinstance(value, Tensor) else torch.full((), value, dtype=view.dtype, device=view.device)
-        view.index_put_(tuple(indices), values.to(view.dtype))
+        _aten.index_put_.default(view, indices, values.to(view.dtype))
     elif isinstance(value, Tensor):
         _aten.copy_.default(view, value)
     else:
