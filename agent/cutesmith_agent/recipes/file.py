@@ -12,6 +12,7 @@ from .accesses import Tensors, cute_type
 from .contract import Target, Unsupported
 from .layout import Shapes, open_shapes
 from .lowering import Program, output_spec
+from .wrap import wrapped
 
 EVIDENCE = "Evidence:"
 CODE_WIDTH = 105  # of a line, before its indentation
@@ -349,7 +350,7 @@ def _program(name: str, parts: Parts) -> str:
             "    import cutlass.cute as cute",
             "    from cuda.bindings.driver import CUstream",
             "",
-            *(f"    {line}" if line else "" for line in parts.program),
+            *(f"    {line}" if line else "" for line in wrapped(list(parts.program))),
         )
     )
 
