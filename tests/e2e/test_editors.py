@@ -53,11 +53,15 @@ async def test_every_editor_gets_the_same_files(offered, capabilities):
         assert not (offered / "new_gelu_cute.py").exists()
 
 
-async def test_crlf_tabs_and_text_beyond_ascii_are_kept(offered):
+@pytest.mark.parametrize(
+    "capabilities",
+    [pytest.param(VS_CODE, id="utf-16"), pytest.param(NEOVIM, id="utf-8"), pytest.param(EMACS, id="utf-32")],
+)
+async def test_crlf_tabs_and_text_beyond_ascii_are_kept(offered, capabilities):
     path = offered / "new_gelu.py"
     text = path.read_text().replace("    ", "\t").replace('"""GELU', '"""😀 GELU').replace("\n", "\r\n")
     path.write_bytes(text.encode())
-    async with editor(offered, options=TRUSTED) as session:
+    async with editor(offered, options=TRUSTED, capabilities=capabilities) as session:
         session.answers = {"never run": "Accept"}
         uri = await opened(session, path)
         assert (await session.run("accept", uri, CLASS) or {})["state"] == "accepted"
