@@ -11,7 +11,7 @@ from cutesmith_evaluator.types import Candidate
 
 ROOFLINE = 0.985  # of the copy bandwidth: what is left is noise
 GAIN = 0.01  # a smaller one is no progress
-PATIENCE = 5  # schedules in a row without progress
+PATIENCE = 3  # schedules in a row without progress
 BUDGET_S = 300.0
 DEATHS = 3  # workers lost in a row before any draft has passed: it is not the schedule
 
