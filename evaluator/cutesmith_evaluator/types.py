@@ -74,15 +74,19 @@ class GraphInput:
     kind: Literal["argument", "parameter", "buffer", "constant"]
     spec: TensorSpec
     position: int | None = None  # argument: index in forward's positional arguments
-    path: str | None = None  # state: attribute path from the module, "norm.weight"
+    path: str | None = None  # state: Python after `module.`: "norm.weight", "layers[0].weight"
 
 
 @dataclass(frozen=True)
 class Guard:
-    """A Python value the trace read: the graph holds only while it is unchanged."""
+    """A Python value the trace read: the graph holds only while it is unchanged.
+
+    A function or class is "module:qualname" (its `__module__` and `__qualname__`); a dtype is guarded by its
+    `__repr__()`, an enum member by its `name`, a submodule by its class's `__qualname__`.
+    """
 
     value: Arg
-    path: str | None = None  # attribute path from the module: "eps", "norm.eps", "training"
+    path: str | None = None  # Python after `module.`: "eps", "norm.eps", "layers[0].alpha", "training"
     position: int | None = None  # non-tensor argument of forward
 
 

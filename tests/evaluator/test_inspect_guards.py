@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from cutesmith_evaluator.types import Graph, Inspection
+from cutesmith_evaluator.types import Graph, Inspection, Task
+from cutesmith_evaluator.worker.reference import load_reference
 
 Inspect = Callable[..., Inspection]
 
@@ -43,7 +45,7 @@ def test_attributes_that_forward_reads(inspect_source: Inspect):
         "window": (1, 2.0),
         "nothing": None,
         "act": "torch.nn.functional:silu",
-        "kind": "torch:float16",
+        "kind.__repr__()": "torch.float16",
         "flag": True,
         "SCALE": 3.0,
     }
@@ -75,8 +77,8 @@ def test_submodules_are_guarded_by_class_and_settings(inspect_source: Inspect):
     assert guards["norm.normalized_shape"] == (4,)
     assert guards["norm.weight"] is None
     assert "norm.weight" in guards
-    assert guards["act.0.__class__.__qualname__"] == "ELU"
-    assert guards["act.0.alpha"] == 0.5
+    assert guards["act[0].__class__.__qualname__"] == "ELU"
+    assert guards["act[0].alpha"] == 0.5
 
 
 def test_a_config_objects_fields_are_guarded_by_path(inspect_source: Inspect):
@@ -93,20 +95,68 @@ def test_a_config_objects_fields_are_guarded_by_path(inspect_source: Inspect):
         )
     )
     assert guards["config.scale"] == 2.0
-    assert str(guards["config.mode"]).endswith(":Mode.FAST")
-    assert set(guards) == {"config.scale", "config.mode"}
+    assert guards["config.mode.name"] == "FAST"
+    assert set(guards) == {"config.scale", "config.mode.name"}
+
+
+def test_guards_and_state_are_python_after_the_module(inspect_source: Inspect, tmp_path: Path):
+    """`module.<path>` evaluates, also below Sequential, ModuleList and names that are no identifiers."""
+    inspection = inspect_source(
+        "class Model(nn.Sequential):\n"
+        "    def __init__(self):\n"
+        "        super().__init__(nn.Linear(4, 4), nn.LayerNorm(4))\n"
+        "        self.more = nn.ModuleList([nn.Sequential(nn.Linear(4, 4, bias=False), nn.GELU(approximate='tanh'))])\n"
+        "        self.odd = nn.ModuleDict({'a-b': nn.LeakyReLU(0.2)})\n"
+        "        self.gate = torch.relu\n"
+        "    def forward(self, x):\n"
+        "        return self.gate(self.odd['a-b'](self.more[0](self[1](self[0](x)))))\n"
+        "def get_inputs(): return [torch.ones(2, 4)]\n"
+    )
+    graph = graph_of(inspection)
+    module = load_reference(Task(str(tmp_path / "model.py"), "Model")).build("cpu")
+    for each in graph.inputs:
+        if each.path:
+            assert tuple(eval(f"module.{each.path}", {"module": module}).shape) == each.spec.shape
+    paths = {guard.path: guard.value for guard in graph.guards}
+    for path, value in paths.items():
+        found = eval(f"module.{path}", {"module": module})
+        named = f"{found.__module__}:{found.__qualname__}" if isinstance(value, str) and ":" in value else found
+        assert named == value
+    assert "more[0][0].weight" in {each.path for each in graph.inputs}
+    assert paths["more[0][1].approximate"] == "tanh"
+    assert paths["get_submodule('odd.a-b').negative_slope"] == 0.2
+    assert paths["gate"] == "torch:_VariableFunctionsClass.relu"
+
+
+def test_a_tensor_attribute_is_state_not_a_number(inspect_source: Inspect):
+    inspection = inspect_source(
+        "class Model(nn.Module):\n"
+        "    def __init__(self): super().__init__(); self.scale = torch.tensor(2.0)\n"
+        "    def forward(self, x): return x * self.scale\n"
+        "def get_inputs(): return [torch.ones(2)]\n"
+    )
+    assert [finding.kind for finding in inspection.findings] == ["cpu-constant"]
+    graph = graph_of(
+        inspect_source(
+            "class Model(nn.Module):\n"
+            "    def __init__(self): super().__init__(); self.scale = torch.ones(2, device='cuda')\n"
+            "    def forward(self, x): return x * self.scale\n"
+            "def get_inputs(): return [torch.ones(2)]\n"
+        )
+    )
+    assert [(each.kind, each.path) for each in graph.inputs] == [("constant", "scale"), ("argument", None)]
 
 
 def test_arguments_that_are_no_tensors(inspect_source: Inspect):
     graph = graph_of(
         inspect_source(
             "class Model(nn.Module):\n"
-            "    def forward(self, x, scale, mask=None, shape=(2, 3), mode='a'):\n"
-            "        return (x * scale).view(shape) if mask is None else x\n"
+            "    def forward(self, x, scale, mask=None, shape=((2,), 3), mode='a'):\n"
+            "        return (x * scale).view(shape[0] + (3,)) if mask is None else x\n"
             "def get_inputs(): return [torch.ones(6), 2.5]\n"
         )
     )
-    assert {guard.position: guard.value for guard in graph.guards} == {1: 2.5, 2: None, 3: (2, 3), 4: "a"}
+    assert {guard.position: guard.value for guard in graph.guards} == {1: 2.5, 2: None, 3: ((2,), 3), 4: "a"}
     assert [(each.name, each.position) for each in graph.inputs] == [("x", 0)]
 
 

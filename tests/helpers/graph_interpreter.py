@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import torch
@@ -15,7 +14,8 @@ def run_graph(graph: Graph, module: nn.Module, arguments: tuple[Any, ...]) -> tu
     """The graph's outputs for these arguments, with the state of `module`."""
     values: dict[str, tuple[torch.Tensor, ...]] = {}
     for each in graph.inputs:
-        value = arguments[each.position] if each.position is not None else operator.attrgetter(each.path)(module)
+        own = eval(f"module.{each.path}", {"module": module}) if each.path else None
+        value = own if each.position is None else arguments[each.position]
         values[each.name] = (value,)
     for node in graph.nodes:
         values[node.name] = _run(node, values)
@@ -24,6 +24,7 @@ def run_graph(graph: Graph, module: nn.Module, arguments: tuple[Any, ...]) -> tu
 
 def _run(node: Node, values: dict[str, tuple[torch.Tensor, ...]]) -> tuple[torch.Tensor, ...]:
     namespace, packet, overload = node.op.split(".")
+    packet = "reshape" if packet == "view" else packet  # a graph says nothing of the layout in between
     op = getattr(getattr(getattr(torch.ops, namespace), packet), overload)
     kwargs = {name: _value(value, values) for name, value in node.kwargs.items()}
     if isinstance(kwargs.get("dtype"), str):

@@ -1,58 +1,83 @@
 """Lets a torch built without CUDA trace a module on device cuda.
 
-Fake tensors need no device, but a few C++ entries ask for the device's guard before they dispatch, and a CPU build has
-none: indexing with brackets, a few methods, and `cuda` without an index. This mode goes round exactly these.
+Fake tensors need no device, but a few methods ask C++ for the device's guard before they dispatch, and a CPU build has
+none: indexing with brackets, `contiguous`, `copy_`, `nonzero`, and any move to `cuda` without an index. Inside
+`cuda_without_build` these methods call the ops behind them, which do not ask. They are replaced on the class, since a
+torch-function mode does not reach into functions of torch that are overridable themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
+from torch import Tensor
 
 _aten = torch.ops.aten
-# Methods that ask for the guard, and the ops behind them, which do not.
-_GUARDED: dict[Callable[..., Any], Callable[..., Any]] = {
-    Tensor.copy_: _aten.copy_.default,
-    Tensor.contiguous: _aten.contiguous.default,
-    Tensor.nonzero: _aten.nonzero.default,
-    Tensor.__invert__: _aten.bitwise_not.default,
-    torch.nonzero: _aten.nonzero.default,
-}
-_FILLS = {Tensor.uniform_, Tensor.normal_}  # how layers initialise; a fake parameter has no values to fill
 
 
-class CudaWithoutBuild(TorchFunctionMode):
-    """Rewrites the calls that a CPU build refuses into ones it traces. Enter it around the fake mode."""
-
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Mapping | None = None
-    ) -> Any:
-        if func is Tensor.__getitem__ and _on_cuda(args[0]):
-            view, indices = sliced(*args)
-            return _aten.index.Tensor(view, _whole_numbers(indices)) if indices else view
-        if func is Tensor.__setitem__ and _on_cuda(args[0]):
-            return assign(*args)
-        if func in _GUARDED and _on_cuda(args[0]):
-            return _GUARDED[func](*args, **(kwargs or {}))
-        if func in _FILLS and isinstance(args[0], nn.Parameter) and _on_cuda(args[0]):
-            return args[0]
-        if func is Tensor.cuda:
-            return args[0].to(torch.device("cuda", 0))
-        return func(*map(_with_index, args), **{name: _with_index(value) for name, value in (kwargs or {}).items()})
+@contextmanager
+def cuda_without_build() -> Iterator[None]:
+    """Inside, methods of CUDA tensors go round the guard. For the fake tensors of one thread only."""
+    own = {name: vars(Tensor)[name] for name in _METHODS if name in vars(Tensor)}
+    for name, replacement in _METHODS.items():
+        setattr(Tensor, name, replacement(getattr(Tensor, name)))
+    try:
+        yield
+    finally:
+        for name in _METHODS:
+            delattr(Tensor, name)
+        for name, original in own.items():
+            setattr(Tensor, name, original)
 
 
-def _on_cuda(tensor: Tensor) -> bool:
-    return tensor.device.type == "cuda"
+def _on_cuda(instead: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`instead` for CUDA tensors, the original method for others."""
+
+    def replacement(original: Callable[..., Any]) -> Callable[..., Any]:
+        def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+            return (instead if self.device.type == "cuda" else original)(self, *args, **kwargs)
+
+        return method
+
+    return replacement
+
+
+def _moved(original: Callable[..., Any]) -> Callable[..., Any]:
+    def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return original(self, *map(_with_index, args), **{name: _with_index(value) for name, value in kwargs.items()})
+
+    return to
+
+
+def _moved_to_cuda(original: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, *args, **kwargs: self.to(torch.device("cuda", 0))
 
 
 def _with_index(value: object) -> object:
-    if isinstance(value, torch.device) and value.type == "cuda" and value.index is None:
+    if isinstance(value, torch.device | str) and str(value) == "cuda":
         return torch.device("cuda", 0)
-    return "cuda:0" if isinstance(value, str) and value == "cuda" else value
+    return value
+
+
+def read(tensor: Tensor, key: object) -> Tensor:
+    """`tensor[key]`"""
+    view, indices = _sliced(tensor, key)
+    return _aten.index.Tensor(view, _whole_numbers(indices)) if indices else view
+
+
+def assign(tensor: Tensor, key: object, value: Tensor | complex) -> None:
+    """`tensor[key] = value`"""
+    view, indices = _sliced(tensor, key)
+    if indices:
+        values = value if isinstance(value, Tensor) else torch.full((), value, dtype=view.dtype, device=view.device)
+        _aten.index_put_.default(view, indices, values.to(view.dtype))
+    elif isinstance(value, Tensor):
+        _aten.copy_.default(view, value)
+    else:
+        view.fill_(value)
 
 
 def _whole_numbers(indices: list[Tensor | None]) -> list[Tensor | None]:
@@ -64,18 +89,7 @@ def _whole_numbers(indices: list[Tensor | None]) -> list[Tensor | None]:
     return found
 
 
-def assign(tensor: Tensor, key: object, value: Tensor | complex) -> None:
-    view, indices = sliced(tensor, key)
-    if indices:
-        values = value if isinstance(value, Tensor) else torch.full((), value, dtype=view.dtype, device=view.device)
-        _aten.index_put_.default(view, indices, values.to(view.dtype))
-    elif isinstance(value, Tensor):
-        _aten.copy_.default(view, value)
-    else:
-        view.fill_(value)
-
-
-def sliced(tensor: Tensor, key: object) -> tuple[Tensor, list[Tensor | None]]:
+def _sliced(tensor: Tensor, key: object) -> tuple[Tensor, list[Tensor | None]]:
     """`tensor` after the slices, integers and new axes of `key`, and what is left to index with: a tensor per axis."""
     view, axis = _aten.alias(tensor), 0
     indices: list[Tensor | None] = []
@@ -115,3 +129,14 @@ def _axes_used(item: object) -> int:
     if item is None or item is Ellipsis:
         return 0
     return item.dim() if isinstance(item, Tensor) and item.dtype is torch.bool else 1
+
+
+_METHODS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "__getitem__": _on_cuda(read),
+    "__setitem__": _on_cuda(assign),
+    "contiguous": _on_cuda(_aten.contiguous.default),
+    "copy_": _on_cuda(_aten.copy_.default),
+    "nonzero": _on_cuda(_aten.nonzero.default),
+    "to": _moved,
+    "cuda": _moved_to_cuda,
+}

@@ -9,15 +9,15 @@ from torch import Tensor, fx, nn
 from torch._ops import OpOverload
 from torch.export.graph_signature import InputKind, InputSpec, OutputKind, TensorArgument
 from torch.nn.modules import module as torch_module
-from torch.nn.modules.lazy import LazyModuleMixin
 
+from cutesmith_evaluator.names import attribute_expression
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.tracing import Subject, Trace, results
+from cutesmith_evaluator.worker.watch import is_plain
 
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks")
 _GLOBAL_HOOKS = ("_global_forward_pre_hooks", "_global_forward_hooks")
-_PLAIN = (bool, int, float, str, torch.dtype)
 
 
 def refusal(kind: str, what: str, file: Path, line: int | None = None) -> TaskError:
@@ -27,13 +27,9 @@ def refusal(kind: str, what: str, file: Path, line: int | None = None) -> TaskEr
 
 
 def check_module(module: nn.Module, file: Path) -> None:
-    """Hooks would be bypassed by a kernel; lazy parameters have no shape yet."""
+    """Hooks would be bypassed by a kernel."""
     for path, part in module.named_modules():
         name = path or "the module itself"
-        if isinstance(part, LazyModuleMixin):
-            raise refusal(
-                "lazy-module", f"calls {name}, whose parameters have no size yet; use its class without Lazy", file
-            )
         if any(getattr(part, hooks, None) for hooks in _HOOKS):
             raise refusal("hooks", f"has hooks on {name}, which a kernel would bypass; remove them", file)
     if any(getattr(torch_module, hooks, None) for hooks in _GLOBAL_HOOKS):
@@ -45,22 +41,28 @@ def check_arguments(arguments: tuple[object, ...], file: Path) -> None:
     for position, value in enumerate(arguments):
         if isinstance(value, Tensor):
             _check_tensor(value, f"takes argument {position}", file, None)
-        elif not _is_plain(value):
+        elif not is_plain(value):
             what = f"takes a {type(value).__name__} as argument {position}; pass tensors, numbers, strings or tuples"
             raise refusal("unsupported-argument", what, file)
 
 
 def check_constant(spec: InputSpec, value: Tensor, file: Path) -> str:
-    """The attribute path of a piece of state. A tensor that no attribute leads to has none."""
+    """What leads from the module to a piece of state, as Python after `module.`."""
     path = spec.target or ""
     if spec.kind is InputKind.CUSTOM_OBJ or spec.kind is InputKind.TOKEN:
         raise refusal("unsupported-op", "uses a custom object or an effectful op", file)
-    if spec.kind is InputKind.CONSTANT_TENSOR and path.rpartition(".")[2].startswith("lifted_tensor"):
+    if is_literal(spec):
         raise refusal("unregistered-constant", "uses a tensor made elsewhere; register it as a buffer", file)
     if value.device.type != "cuda":
         raise refusal("cpu-constant", f"uses self.{path}, which stays on the CPU; register it as a buffer", file)
     _check_tensor(value, f"uses self.{path}", file, None)
-    return path
+    return attribute_expression(path)
+
+
+def is_literal(spec: InputSpec) -> bool:
+    """Whether torch found a tensor that is no attribute: one made in forward, or a global."""
+    name = (spec.target or "").rpartition(".")[2]
+    return spec.kind is InputKind.CONSTANT_TENSOR and name.startswith("lifted_tensor")
 
 
 def check_call(node: fx.Node, file: Path, line: int | None) -> None:
@@ -120,7 +122,3 @@ def _argument(node: fx.Node, name: str) -> object:
         if formal.name == name:
             return node.args[place] if place < len(node.args) else node.kwargs.get(name, formal.default_value)
     return None
-
-
-def _is_plain(value: object) -> bool:
-    return value is None or isinstance(value, _PLAIN) or (type(value) is tuple and all(map(_is_plain, value)))
