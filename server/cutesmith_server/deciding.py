@@ -29,13 +29,12 @@ async def accept(studio: Studio, key: ClassKey) -> None:
         return
     if _on_offer(studio, key) is not outcome:
         raise RefusedError(f"Another kernel for {key.qualname} was made meanwhile: look at it, then accept again.")
-    before = studio.sessions[key]
     change = _plan_accepting(studio, key, outcome)
-    studio.sessions[key] = sessions.decided(before)  # used once, also while the editor still applies it
+    studio.sessions[key] = sessions.decided(studio.sessions[key])  # used once, also while the editor applies it
     try:
         await _apply(studio, change, f"Accept the CuTe kernel for {key.qualname}")
     except RefusedError:
-        studio.sessions[key] = before
+        studio.sessions[key] = sessions.undecided(studio.sessions[key])
         raise
     assert outcome.best is not None
     studio.record(key, "accepted", candidate=outcome.best.id, class_hash=outcome.digest, kernel=change.kernel)
@@ -119,11 +118,22 @@ async def _apply(studio: Studio, change: Change, label: str) -> None:
     needed = [_CREATE] * (change.write is not None) + [_DELETE] * change.delete
     if all(studio.client.edits_files(kind) for kind in needed):
         await _ask_editor(studio, whole_edit(change, uri, text, document, studio.client), label)
+        _put_on_disk(change)
         return
     with _kernel_written(change):
         await _ask_editor(studio, edit_of(uri, text, document, change.edits, studio.client), label)
     if change.delete:
         change.kernel.unlink(missing_ok=True)
+
+
+def _put_on_disk(change: Change) -> None:
+    """An editor may leave the file it created empty until its buffer is saved; the module needs it before that."""
+    from cutesmith_agent.subject import candidate_id
+    from cutesmith_server.drift import content_id
+
+    if change.write is not None and content_id(change.kernel) != candidate_id(change.write):
+        with contextlib.suppress(OSError):
+            write_atomically(change.kernel, change.write.encode())
 
 
 @contextlib.contextmanager

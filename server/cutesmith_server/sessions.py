@@ -100,6 +100,11 @@ def decided(session: Session) -> Session:
     return replace(session, decided=True, was_cancelled=False, changed_outside=False)
 
 
+def undecided(session: Session) -> Session:
+    """The decision came to nothing: the outcome is on offer again."""
+    return replace(session, decided=False)
+
+
 def seen_on_disk(session: Session, *, differs: bool) -> Session:
     """`differs`: the file on disk is another than the editor's text, by an outside change."""
     return replace(session, changed_outside=differs)

@@ -28,6 +28,7 @@ from cutesmith_server.views import ClassView
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
 
+    from cutesmith_agent.source.outline import ModuleClass
     from cutesmith_agent.store.store import Choice, Decision
     from cutesmith_server.folder_watcher import FolderWatcher
     from cutesmith_server.records import Record
@@ -93,8 +94,10 @@ class Studio:
         outline = None
         with contextlib.suppress(RefusedError):
             outline = self.outline(key.path)
+        return self._view(key, outline, outline.named(key.qualname) if outline else None)
+
+    def _view(self, key: ClassKey, outline: Outline | None, found: ModuleClass | None) -> ClassView:
         session = self.sessions.get(key, Session())
-        found = outline.named(key.qualname) if outline else None
         accepted = self.accepted.get(key) if found is not None and found.has_kernel else None
         asked_for = session.outcome is not None or accepted is not None
         digest = outline.digest(key.qualname) if outline is not None and asked_for else None
@@ -104,8 +107,8 @@ class Studio:
 
     def views(self, document: Document) -> list[ClassView]:
         """Every module class of an open file, in text order."""
-        classes = self._outlines.of(document).classes
-        return [self.view(ClassKey(document.path, found.qualname)) for found in classes]
+        outline = self._outlines.of(document)
+        return [self._view(ClassKey(document.path, found.qualname), outline, found) for found in outline.classes]
 
     def known(self) -> list[ClassView]:
         """Every class that something became of."""

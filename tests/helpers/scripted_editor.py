@@ -244,15 +244,10 @@ class Editor:
             raise OSError(f"unexpected {step}")
 
     def _apply_text_edits(self, uri: str, edits: Any) -> None:
-        if uri in self.documents:
-            text = self.documents[uri].text
-            self._edit_document(uri, list(self._replacements(text, edits)))
-            return
-        path = _path(uri)
-        text = path.read_bytes().decode()
-        for start, end, new in sorted(self._replacements(text, edits), reverse=True):
-            text = text[:start] + new + text[end:]
-        path.write_bytes(text.encode())
+        """In a buffer, as editors do: a file that was not open is opened, and nothing is saved."""
+        if uri not in self.documents:
+            self.open(_path(uri))
+        self._edit_document(uri, list(self._replacements(self.documents[uri].text, edits)))
 
     def _replacements(self, text: str, edits: Any) -> Iterator[tuple[int, int, str]]:
         for edit in edits:

@@ -12,8 +12,9 @@ from typing import Any
 from cutesmith_agent.source.edits import EditRefusedError, apply_edits, unified_diff
 from cutesmith_agent.source.parsing import encode
 from cutesmith_agent.store.location import workspace_root
+from cutesmith_agent.subject import candidate_id
 from cutesmith_server import wording
-from cutesmith_server.changes import Change, accepting, id_of, removing
+from cutesmith_server.changes import Change, accepting, removing
 from cutesmith_server.cli.output import console, print_json
 from cutesmith_server.cli.target import Target, read_target
 from cutesmith_server.errors import RefusedError
@@ -91,7 +92,7 @@ def _offer(target: Target, candidate: str | None) -> _Offer:
     if chosen is None or chosen.ok is False or report.kernel is None:
         known = ", ".join(each.id for each in report.candidates if each.ok is not False) or "none"
         raise RefusedError(f"There is no usable candidate {wanted or ''} for {target.qualname} (usable: {known}).")
-    kernel = report.kernel if id_of(report.kernel.source) == chosen.id else _other(report.kernel, chosen.path)
+    kernel = report.kernel if candidate_id(report.kernel.source) == chosen.id else _other(report.kernel, chosen.path)
     return _Offer(report, kernel, chosen.id, job.class_hash)
 
 
@@ -107,12 +108,15 @@ def _other(kernel: KernelFile, stored: str | None) -> KernelFile:
 
 def _require_consent(offer: _Offer) -> None:
     chosen = next(each for each in offer.report.candidates if each.id == offer.candidate)
-    if chosen.ok is not None:
+    if chosen.ok is None:
+        doubt = f"This kernel is {wording.headline(chosen)}"
+    elif chosen.id != offer.report.best:
+        doubt = f"This kernel ({wording.headline(chosen)}) was not proved inside your file, as the best one was"
+    else:
         return
-    question = f"This kernel is {wording.headline(chosen)}: its results were never checked. Accept it? [y/N] "
     if not sys.stdin.isatty():
-        raise RefusedError(f"This kernel is {wording.headline(chosen)}: add --yes to accept it all the same.")
-    print(question, end="", file=sys.stderr, flush=True)
+        raise RefusedError(f"{doubt}: add --yes to accept it all the same.")
+    print(f"{doubt}. Accept it all the same? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise RefusedError("Nothing was changed.")
 
