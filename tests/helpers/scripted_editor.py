@@ -109,6 +109,11 @@ class Editor:
         start = document.text.index(find)
         self._edit_document(uri, [(start, start + len(find), replace)])
 
+    def insert(self, uri: str, before: str, text: str) -> None:
+        """Types in front of a text."""
+        at = self.documents[uri].text.index(before)
+        self._edit_document(uri, [(at, at, text)])
+
     def save(self, uri: str) -> None:
         document = self.documents[uri]
         document.path.write_bytes(document.text.encode())

@@ -25,7 +25,7 @@ from cutesmith_server import sessions
 from cutesmith_server.agent_process import CandidateJudged, Died, Done, StageReached
 from cutesmith_server.diagnostics import diagnostics
 from cutesmith_server.documents import Text
-from cutesmith_server.hover import _text as hover_text
+from cutesmith_server.hover import hover_text
 from cutesmith_server.jobs import Cancelled, ClassKey
 from cutesmith_server.lenses import lenses
 from cutesmith_server.outlines import outline_of
