@@ -16,7 +16,6 @@ import socket
 import sys
 import threading
 import traceback
-from pathlib import Path
 from typing import Any, NoReturn
 
 from cutesmith_evaluator.worker.encoding import encode
@@ -73,7 +72,7 @@ def _answer(request: dict[str, Any], channel: _Channel) -> dict[str, Any]:
 
 def _renew_streams() -> None:
     """The user's code may close or replace them; `exit()` does."""
-    sys.stdin = Path(os.devnull).open()
+    sys.stdin = os.fdopen(0, closefd=False)
     sys.stdout = os.fdopen(1, "w", buffering=1, errors="backslashreplace", closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
 
