@@ -50,12 +50,11 @@ def inspected(worker: Worker) -> dict[str, Inspection]:
 def _tensors(inspection: Inspection, module: torch.nn.Module, inputs: list[torch.Tensor]) -> dict[str, torch.Tensor]:
     assert inspection.graph is not None
     state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-    return {
-        i.name: inputs[i.position]
-        if i.position is not None
-        else state[re.sub(r"\[(\w+)\]", r".\1", str(i.path))].detach()
-        for i in inspection.graph.inputs
-    }
+    tensors = {}
+    for i in inspection.graph.inputs:
+        path = re.sub(r"\[(\w+)\]", r".\1", i.path or "")  # layers[0].weight, as the state's names have it
+        tensors[i.name] = inputs[i.position] if i.position is not None else state[path].detach()
+    return tensors
 
 
 @pytest.mark.parametrize("name", COVERED)
