@@ -9,11 +9,9 @@ from __future__ import annotations
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,6 +22,7 @@ from typing import Any, NoReturn
 from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout, WorkerUnavailable
 from cutesmith_evaluator.processes import anonymous_bytes, descendants, has_ended, physical_memory
 from cutesmith_evaluator.scrub import scrubbed_environment
+from cutesmith_evaluator.temporary import TemporaryFolder
 
 # Runs in the user's interpreter with -P: only this one package becomes visible, wherever it is installed.
 BOOT = """
@@ -55,7 +54,7 @@ class WorkerProcess:
 
     def __init__(self, interpreter: Path, limits: Limits) -> None:
         self._limits = limits
-        self._scratch = Path(tempfile.mkdtemp(prefix="cutesmith-worker-"))
+        self._scratch = TemporaryFolder()
         self._socket, theirs = socket.socketpair()
         self._log = bytearray()
         self._received = bytearray()
@@ -63,7 +62,7 @@ class WorkerProcess:
             self._process, self._output = self._spawn(interpreter, theirs)
         except OSError as error:
             self._socket.close()
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch.close()
             raise WorkerUnavailable(
                 f"Python at {interpreter} cannot be started ({error.strerror}); choose the interpreter of your project."
             ) from error
@@ -73,7 +72,7 @@ class WorkerProcess:
 
     def _spawn(self, interpreter: Path, theirs: socket.socket) -> tuple[subprocess.Popen[bytes], int]:
         output, writer = os.pipe()
-        arguments = [str(_PACKAGE), str(theirs.fileno()), str(self._scratch), str(os.getpid())]
+        arguments = [str(_PACKAGE), str(theirs.fileno()), str(self._scratch.path), str(os.getpid())]
         try:
             process = subprocess.Popen(
                 [interpreter, "-P", "-c", BOOT, *arguments],
@@ -82,7 +81,7 @@ class WorkerProcess:
                 stderr=writer,
                 pass_fds=[theirs.fileno()],
                 process_group=0,
-                cwd=self._scratch,
+                cwd=self._scratch.path,
                 env=scrubbed_environment(os.environ),
             )
         except OSError:
@@ -226,4 +225,4 @@ class WorkerProcess:
             self._process.wait(5.0)
         self._socket.close()
         os.close(self._output)
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._scratch.close()
