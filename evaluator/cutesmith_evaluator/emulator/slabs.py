@@ -88,12 +88,13 @@ class Slab:
         writer = self._writer[pieces]
         self._raise_race(conflicts(writer, now), writer, addresses, "reads", "wrote")
         target = joined(self._reader[pieces], now)
-        while True:  # once more for every piece that several threads of this access read
-            self._reader[pieces] = target
-            stored = self._reader[pieces]
-            target = joined(stored, target)
-            if (stored == target).all():
+        self._reader[pieces] = target
+        while True:  # once more for pieces that several threads of this access read: one of them wrote last
+            target = joined(self._reader[pieces], target)
+            grown = target != self._reader[pieces]
+            if not grown.any():
                 return
+            self._reader[pieces[grown]] = target[grown]
 
     def _note_writes(self, pieces: Array, stamps: Array, addresses: Array) -> None:
         now = np.broadcast_to(stamps[:, None], pieces.shape)

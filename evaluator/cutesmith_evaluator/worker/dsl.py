@@ -85,7 +85,7 @@ def compiling_for(arch: str, scratch: Path | None) -> Iterator[Compiles]:
             if isinstance(options, str):
                 kwargs["options"] = f"{options} {told}"
             else:
-                self = _with_options(self, told)
+                self = with_options(self, told)
             started = time.perf_counter()
             try:
                 made = original(self, *args, **kwargs)
@@ -102,8 +102,11 @@ def compiling_for(arch: str, scratch: Path | None) -> Iterator[Compiles]:
         CompileCallable.__call__ = original
 
 
-def _with_options(called: Any, told: str) -> Any:
-    """`cute.compile[Option(...)]` with ours added: a string of options would drop those in the brackets."""
+def with_options(called: Any, told: str, *, tvm_ffi: bool = True) -> Any:
+    """`cute.compile[Option(...)]` with ours added: a string of options would drop those in the brackets.
+
+    `tvm_ffi` False: its call path is left out even where the brackets ask for it.
+    """
     from cutlass.base_dsl import compiler  # pyright: ignore[reportMissingImports]
 
     ours = compiler._parse_compile_options_from_str(told)
@@ -111,6 +114,8 @@ def _with_options(called: Any, told: str) -> Any:
     made._compile_options = copy.deepcopy(called._compile_options)
     kinds = (compiler.GPUArch, compiler.KeepPTX, compiler.KeepCUBIN, compiler.GenerateLineInfo, compiler.DumpDir)
     made._compile_options.options |= {kind: ours.options[kind] for kind in kinds}
+    if not tvm_ffi:
+        made._compile_options.options[compiler.EnableTVMFFI] = compiler.EnableTVMFFI(False)
     return made
 
 
