@@ -31,6 +31,7 @@ def released(batch: Batch, parked: Parked) -> tuple[Parked, dict[int, Array]]:
             if leaving.any():
                 free[key[0]] = free.get(key[0], np.zeros(batch.size, bool)) | leaving
                 parked[key] = parked[key] & ~leaving
+        _check_nobody_left(batch, waiting, complete)
         _check_warps_together(batch, {key: mask & go for key, mask in waiting.items()})
         batch.clock.pass_block_barrier(np.flatnonzero(complete))
     if not free:
@@ -62,18 +63,30 @@ def _complete_blocks(batch: Batch, waiting: Parked) -> Array:
     return (arrived > 0) & (arrived == wanted)
 
 
+def _check_nobody_left(batch: Batch, waiting: Parked, complete: Array) -> None:
+    """A barrier without a count is for all threads of the block: one that has ended cannot come."""
+    shape = (batch.shape.count, batch.shape.padded)
+    short = complete & (np.count_nonzero(batch.alive.reshape(shape), axis=1) < batch.shape.threads)
+    for key, mask in waiting.items():
+        late = np.flatnonzero(mask & np.repeat(short, batch.shape.padded))
+        if late.size and _barrier(batch, key).count is None:
+            words = "waits at a barrier that some threads of its block never come to, for they have ended"
+            raise Fault("barrier-divergence", words, place=_barrier(batch, key).place, culprit=batch.culprit(int(late[0])))
+
+
 def _check_warps_together(batch: Batch, leaving: Parked) -> None:
     """bar.sync is aligned: all threads of a warp have to be at the same one."""
-    taken = np.full(batch.size // 32, -1)
-    for key, mask in leaving.items():
-        warps = mask.reshape(-1, 32).any(axis=1)
-        mixed = warps & (taken >= 0)
-        if mixed.any():
-            warp = int(np.flatnonzero(mixed)[0])
-            thread = int(np.flatnonzero(mask[warp * 32 : warp * 32 + 32])[0]) + warp * 32
-            words = "waits at another barrier than its warp does; every thread of a warp has to come to the same one"
-            raise Fault("barrier-divergence", words, place=_barrier(batch, key).place, culprit=batch.culprit(thread))
-        taken = np.where(warps, key[1], taken)
+    first: dict[int, tuple[int, int]] = {}  # warp → where the first of its threads waits
+    for key in sorted(leaving, key=lambda each: each[1]):
+        for warp in np.flatnonzero(leaving[key].reshape(-1, 32).any(axis=1)) if len(leaving) > 1 else ():
+            if warp not in first:
+                first[int(warp)] = key
+                continue
+            earlier = first[int(warp)]
+            thread = int(warp) * 32 + int(np.flatnonzero(leaving[earlier][warp * 32 : warp * 32 + 32])[0])
+            words = "waits at another barrier than the rest of its warp; every thread of a warp has to come to the same one"
+            place = _barrier(batch, earlier).place
+            raise Fault("barrier-divergence", words, place=place, culprit=batch.culprit(thread))
 
 
 def _deadlock(batch: Batch, parked: Parked) -> Fault:

@@ -34,8 +34,10 @@ def setp(words: Words) -> Operation:
     name = words.one_of((*_ORDERED, *_UNSIGNED, *_UNORDERED, "num", "nan"))
     join = words.one_of(tuple(_JOINS), "")
     ftz = words.flag("ftz")
-    kind = words.kind((*BITS, *INTEGERS, *_FLOATS))
+    kind = words.kind((*BITS, *INTEGERS, *_FLOATS, "f16x2", "bf16x2"))
     words.done()
+    if kind.endswith("x2"):
+        return _on_pairs(_float_comparison(name, words), kind, words, plain=not (join or ftz))
     if kind in _FLOATS:
         compare = _on_floats(_float_comparison(name, words), kind, ftz)
     else:
@@ -77,6 +79,19 @@ def _on_floats(compare: Function, kind: str, ftz: bool) -> Function:
     if kind in ("f16", "bf16"):
         return lambda a, b: compare(halves.widen(a, kind), halves.widen(b, kind))
     return (lambda a, b: compare(flushed(a), flushed(b))) if ftz else compare
+
+
+def _on_pairs(compare: Function, kind: str, words: Words, *, plain: bool) -> Operation:
+    """The lower halves give the first predicate, the upper ones the second."""
+    if not plain or not isinstance(words.instruction.operands[0], Pair):
+        raise unsupported(words.instruction)
+    half = _on_floats(compare, kind.removesuffix("x2"), False)
+
+    def run(a: Any, b: Any) -> tuple[Any, Any]:
+        (low, high), (other_low, other_high) = halves.halves(a), halves.halves(b)
+        return half(low, other_low), half(high, other_high)
+
+    return Operation(run, (U32, U32), (BOOL, BOOL))
 
 
 def _complemented(compare: Function) -> Function:

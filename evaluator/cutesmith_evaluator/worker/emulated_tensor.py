@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
 from cutesmith_evaluator.worker.emulated_allocations import Allocations
@@ -61,22 +61,27 @@ class EmulatedTensor(Tensor):
         return _run(func, args, kwargs or {}, allocations)
 
 
-class EmulatedMode(TorchDispatchMode):
-    """Inside, ops that make tensors on device cuda make emulated ones."""
+class EmulatedMode(TorchFunctionMode):
+    """Inside, `torch.empty(..., device="cuda")` and its like make emulated tensors.
+
+    A function mode, since a torch without CUDA refuses the device before it dispatches.
+    """
 
     def __init__(self, allocations: Allocations) -> None:
         super().__init__()
         self._allocations = allocations
 
-    def __torch_dispatch__(
+    def __torch_function__(
         self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
         device = kwargs.get("device")
-        on_device = device is not None and torch.device(device).type == "cuda"
-        if on_device or (device is None and next(_emulated((args, kwargs)), None) is not None):
-            return _run(func, args, kwargs, self._allocations)
-        return func(*tree_map(_host, args), **tree_map(_host, kwargs))
+        if device is None or torch.device(device).type != "cuda":
+            return func(*args, **kwargs)
+        if next(_emulated((args, kwargs)), None) is not None:
+            return func(*args, **{name: value for name, value in kwargs.items() if name != "device"})
+        made = func(*args, **kwargs | {"device": _CPU})
+        return EmulatedTensor(made, self._allocations, initialised=func not in (torch.empty, torch.empty_strided))
 
 
 def _emulated(values: object) -> Iterator[EmulatedTensor]:
