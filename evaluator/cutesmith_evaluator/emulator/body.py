@@ -78,6 +78,8 @@ def _scope(body: Body, brace: str) -> None:
 
 
 def _statement(body: Body, text: str, line: int) -> None:
+    if not text:
+        return
     if text.startswith(".reg"):
         _declare_registers(body, text)
     elif text.startswith(".pragma"):
