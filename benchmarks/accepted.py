@@ -1,7 +1,7 @@
-"""A module with its kernel accepted, measured on the CUDA device.
+"""What a call of an accepted module costs the host, on the CUDA device.
 
-`python accepted.py device|host FILE CLASS KERNEL` prints one JSON object. FILE is the patched file, KERNEL the name of
-the kernel's module beside it.
+`python accepted.py FILE CLASS KERNEL` prints what `measure` returns as JSON. FILE is the patched file, KERNEL the name
+of the kernel's module beside it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
-from torch import fx, nn
+from torch import nn
 
 from cutesmith_evaluator.worker.clock import Call, Clock
 from cutesmith_evaluator.worker.timing_statistics import take_turns
@@ -45,9 +45,9 @@ class AcceptedModule:
         return self.kernel.forward(self.module, *self.inputs)
 
     def guarded_op(self) -> object:
-        return (
-            self.kernel.forward(self.module, *self.inputs) if self.kernel.supports(self.module, *self.inputs) else None
-        )
+        if self.kernel.supports(self.module, *self.inputs):
+            return self.kernel.forward(self.module, *self.inputs)
+        return self.direct()
 
     def compiled(self) -> Call:
         """The module under torch.compile's defaults, already compiled."""
@@ -55,18 +55,6 @@ class AcceptedModule:
         compiled = torch.compile(self.module)
         compiled(*self.inputs)
         return lambda: compiled(*self.inputs)
-
-    def graphs_under_compile(self) -> list[list[str]]:
-        """The ops of each graph that torch.compile makes: one graph of one op, when the kernel is all there is."""
-        graphs: list[list[str]] = []
-
-        def record(graph: fx.GraphModule, _: list[torch.Tensor]) -> Callable[..., object]:
-            graphs.append([str(node.target) for node in graph.graph.nodes if node.op == "call_function"])
-            return graph.forward
-
-        torch.compiler.reset()
-        torch.compile(self.module, backend=record)(*self.inputs)
-        return graphs
 
 
 class FirstLaunch:
@@ -98,14 +86,6 @@ class FirstLaunch:
         return self._launch
 
 
-def device_ms(calls: Mapping[str, Call]) -> dict[str, float]:
-    """Median milliseconds on the device, sampled in turns with a cold L2, launching kept out."""
-    clock = Clock(torch.device("cuda"))
-    samplers = {name: partial(clock.sample, call, clock.lead_ms(call)) for name, call in calls.items()}
-    samples = take_turns(samplers, budget_s=4.0, precision=0.003, now=clock.now)
-    return {name: statistics.median(values) for name, values in samples.items()}
-
-
 def host_us(calls: Mapping[str, Call]) -> dict[str, float]:
     """Median microseconds that a call keeps the host busy, while the device sleeps."""
     clock = Clock(torch.device("cuda"))
@@ -114,26 +94,13 @@ def host_us(calls: Mapping[str, Call]) -> dict[str, float]:
     return {name: statistics.median(values) * 1e3 for name, values in samples.items()}
 
 
-def measure_device(arguments: list[str]) -> dict[str, Any]:
-    """Device milliseconds of the module called directly and compiled, their ratio, and what torch.compile saw."""
-    accepted = AcceptedModule(Path(arguments[0]), *arguments[1:])
-    graphs = accepted.graphs_under_compile()
-    times = device_ms({"direct": accepted.direct, "compiled": accepted.compiled()})
-    return {
-        "direct_ms": times["direct"],
-        "compiled_ms": times["compiled"],
-        "ratio": times["compiled"] / times["direct"],
-        "graphs": graphs,
-    }
-
-
-def measure_host(arguments: list[str]) -> dict[str, float]:
+def measure(file: Path, qualname: str, kernel: str) -> dict[str, float]:
     """Host microseconds a call of the compiled kernel, the op, guard and op, the module, and the compiled module."""
     from cutlass import cute
 
     recorder = FirstLaunch(cute.compile)
     cute.compile = recorder
-    accepted = AcceptedModule(Path(arguments[0]), *arguments[1:])
+    accepted = AcceptedModule(file, qualname, kernel)
     return host_us(
         {
             "raw": recorder.launch(),
@@ -147,8 +114,8 @@ def measure_host(arguments: list[str]) -> dict[str, float]:
 
 @torch.no_grad()
 def main() -> None:
-    measure = {"device": measure_device, "host": measure_host}[sys.argv[1]]
-    print(json.dumps(measure(sys.argv[2:])))
+    file, qualname, kernel = sys.argv[1:]
+    print(json.dumps(measure(Path(file), qualname, kernel)))
 
 
 if __name__ == "__main__":

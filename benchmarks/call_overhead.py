@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from pipeline import accept, measure_accepted, optimize
+from pipeline import KeptWorker, accept, measure_calls, optimize
 from records import RESULTS, append_line, environment_fields
 from suite import EXAMPLE_MODULES, Example
 
@@ -20,17 +20,17 @@ def main() -> None:
     results = RESULTS / "call_overhead.jsonl"
     results.unlink(missing_ok=True)
     common = environment_fields()
-    with tempfile.TemporaryDirectory(prefix="cutesmith-overhead-") as work:
+    with tempfile.TemporaryDirectory(prefix="cutesmith-overhead-") as work, KeptWorker() as worker:
         for example in EXAMPLE_MODULES:
-            microseconds = measure(example, Path(work) / example.stem)
+            microseconds = measure(example, Path(work) / example.stem, worker)
             append_line(results, common | {"case": example.stem, "us": microseconds})
             print(example.stem, {name: round(value, 2) for name, value in microseconds.items()}, flush=True)
 
 
-def measure(example: Example, folder: Path) -> dict[str, float]:
+def measure(example: Example, folder: Path, worker: KeptWorker) -> dict[str, float]:
     file = example.case(example.stem, TINY).write(folder)
-    report = optimize(file, example.qualname)
-    return measure_accepted("host", accept(file, example.qualname, report, folder / "accepted"), example.qualname)
+    report = optimize(worker, file, example.qualname)
+    return measure_calls(accept(file, example.qualname, report, folder / "accepted"), example.qualname)
 
 
 if __name__ == "__main__":

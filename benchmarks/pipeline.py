@@ -1,4 +1,4 @@
-"""The real main job on a file, by the agent's own process, and the accepted copy it leads to. Imports no torch."""
+"""The agent's own job on a file, and the accepted copy it leads to. Imports no torch."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, cast
 
+from cutesmith_agent.evaluator import Evaluator
+from cutesmith_agent.job import Job
+from cutesmith_agent.loop import Proposer
+from cutesmith_agent.recipes import propose, with_header
+from cutesmith_agent.running import run_job
 from cutesmith_agent.source.adoption import adopt
 from cutesmith_agent.source.edits import apply_edits
+from cutesmith_evaluator.client import Worker
+from cutesmith_evaluator.types import Task
 
 
 @dataclass(frozen=True)
@@ -21,24 +28,30 @@ class AcceptedCopy:
     kernel: str  # the kernel's module name
 
 
-def optimize(file: Path, qualname: str, *, device: str = "auto", timeout_s: float = 600.0) -> dict[str, Any]:
-    """The agent's report on the class. Raises RuntimeError with the agent's last words when it gives none."""
-    job = {
-        "kind": "optimize",
-        "task": {"file": str(file), "qualname": qualname},
-        "workspace": str(file.parent),
-        "interpreter": sys.executable,
-        "source": None,
-        "archs": [],
-        "device": device,
-        "resume": False,
-    }
-    command = [sys.executable, "-m", "cutesmith_agent"]
-    run = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, timeout=timeout_s)
-    events = [json.loads(line) for line in run.stdout.splitlines()]
-    if not events or events[-1]["event"] != "done":
-        raise RuntimeError(f"the agent gave no report on {qualname} (exit {run.returncode}): {run.stderr[-2000:]}")
-    return events[-1]["report"]
+class KeptWorker:
+    """A worker that outlives a job: a job's `close` leaves the process as it is, until the `with` block ends."""
+
+    def __init__(self) -> None:
+        self._worker = Worker(Path(sys.executable))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._worker, name)
+
+    def close(self) -> None:
+        pass
+
+    def __enter__(self) -> KeptWorker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._worker.close()
+
+
+def optimize(worker: KeptWorker, file: Path, qualname: str) -> dict[str, Any]:
+    """The report of the agent's own job, run in this process with a worker that is already warm."""
+    job = Job(kind="optimize", task=Task(str(file), qualname), workspace=str(file.parent), interpreter=sys.executable)
+    proposer = Proposer(propose, with_header)
+    return run_job(job, lambda: cast(Evaluator, worker), proposer, lambda event: None).to_json()
 
 
 def best_of(report: dict[str, Any]) -> dict[str, Any]:
@@ -66,10 +79,10 @@ def write_accepted(file: Path, qualname: str, kernel: str, source: str, folder: 
     return AcceptedCopy(patched, kernel)
 
 
-def measure_accepted(what: Literal["device", "host"], copy: AcceptedCopy, qualname: str) -> dict[str, Any]:
+def measure_calls(copy: AcceptedCopy, qualname: str) -> dict[str, float]:
     """What accepted.py measures, in a process of its own. Raises RuntimeError when that fails."""
     script = Path(__file__).with_name("accepted.py")
-    command = [sys.executable, str(script), what, str(copy.file), qualname, copy.kernel]
+    command = [sys.executable, str(script), str(copy.file), qualname, copy.kernel]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if run.returncode != 0:
         raise RuntimeError(f"the accepted {qualname} failed: {run.stderr[-2000:]}")

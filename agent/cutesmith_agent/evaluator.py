@@ -32,6 +32,7 @@ class Evaluator(Protocol):
         quick: bool = False,
         device: str = "auto",
         dynamic_dims: Sequence[Group] = (),
+        deadline_s: float = ...,
         on_progress: OnProgress | None = None,
     ) -> Validation: ...
 
@@ -43,6 +44,7 @@ class Evaluator(Protocol):
         arms: Sequence[str] = ("candidate", "eager", "compile"),
         patched: Path | None = None,
         quick: bool = False,
+        deadline_s: float = ...,
         on_progress: OnProgress | None = None,
     ) -> Timing: ...
 

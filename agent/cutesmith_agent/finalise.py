@@ -17,23 +17,22 @@ HeaderWriter = Callable[[str, tuple[str, ...]], str]  # source and lines to sour
 
 
 def finalise(bench: Bench, subject: Subject, draft: Candidate, kernel: Path, with_header: HeaderWriter) -> Candidate:
-    """The final candidate. It failed where `ok` is False; without a device it is compiled, and `ok` is None."""
+    """The final candidate. It failed where `ok` is False; without a device it is the draft, and `ok` stays None."""
     with Mirror(subject.root) as mirror:
-        if bench.has_device:
-            draft = _measured(bench, draft, subject.patched(mirror, kernel, _source(draft)))
-            if not draft.ok:
-                return _told(mirror, draft)
-        source = with_header(_source(draft), header(draft, bench))
+        patched = subject.patched(mirror, kernel, _source(draft))
+        if not bench.has_device:
+            return _told(mirror, _proved(bench, draft, patched))
+        draft = _measured(bench, draft, patched)
+        if not draft.ok:
+            return _told(mirror, draft)
+        source = with_header(_source(draft), measured_header(draft, bench.environment))
         stored = bench.journal.store.save_source(bench.journal.job, candidate_id(source), kernel.stem, source)
-        kept = draft.findings if bench.has_device else ()  # compiling again would repeat them
-        final = replace(draft, id=candidate_id(source), path=str(stored), findings=kept)
+        final = replace(draft, id=candidate_id(source), path=str(stored))
         return _told(mirror, _proved(bench, final, subject.patched(mirror, kernel, source)))
 
 
 def _measured(bench: Bench, draft: Candidate, patched: Path) -> Candidate:
-    """The draft validated and timed in fresh processes. Its findings are the timing's, if it passed: the validation
-    will be repeated."""
-    bench.evaluator.close()
+    """The draft validated in full where it was tuned, then timed against all arms in a fresh process."""
     validated = bench.run(replace(draft, timing=None, speedup=None, findings=()), bench.validate)
     if not validated.ok:
         return validated
@@ -42,25 +41,31 @@ def _measured(bench: Bench, draft: Candidate, patched: Path) -> Candidate:
 
 
 def _proved(bench: Bench, final: Candidate, patched: Path) -> Candidate:
-    """The final bytes, and the user's file with them in."""
-    steps = (bench.guards,) if bench.has_device else (bench.guards, bench.compile)
-    final = bench.run(final, *steps, lambda one: bench.validate(one, patched=patched))
-    return final if final.ok is False else replace(final, stage="done" if bench.has_device else "compile")
+    """The final bytes, and the user's file with them in. On a device the draft, which differs from them in the header
+    alone, has been validated in full: these are validated quickly, and keep its figures."""
+    proved = bench.run(final, bench.guards, lambda one: bench.validate(one, patched=patched, quick=bench.has_device))
+    if proved.ok is False:
+        return proved
+    if not bench.has_device:
+        return replace(proved, stage="compile")
+    return replace(proved, stage="done", precision=final.precision, error=final.error)
 
 
 def _told(mirror: Mirror, candidate: Candidate) -> Candidate:
     return replace(candidate, findings=tuple(map(mirror.in_users_tree, candidate.findings)))
 
 
-def header(candidate: Candidate, bench: Bench) -> tuple[str, ...]:
-    """The measured part of the kernel file's header, a line each."""
-    today, where = date.today().isoformat(), bench.environment
-    if not bench.has_device:
-        archs = ", ".join(bench.archs)
-        return (f"Compiled for {archs} on {today} with CuTe DSL {where.dsl}, not validated: no device.",)
+def compiled_header(bench: Bench) -> tuple[str, ...]:
+    """The evidence in a kernel file's header where nothing can run, a line each."""
+    today, archs = date.today().isoformat(), ", ".join(bench.archs)
+    return (f"Compiled for {archs} on {today} with CuTe DSL {bench.environment.dsl}, not validated: no device.",)
+
+
+def measured_header(candidate: Candidate, where: Environment) -> tuple[str, ...]:
+    """The evidence in a kernel file's header, a line each."""
     errors = () if candidate.error is None else (_errors(candidate, candidate.error),)
     speed = _speed(candidate, candidate.timing) if candidate.timing else "Not timed."
-    return (f"Measured on {_place(where)}, {today}.", *errors, speed)
+    return (f"Measured on {_place(where)}, {date.today().isoformat()}.", *errors, speed)
 
 
 def _place(where: Environment) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +27,7 @@ class Job:
     interpreter: str
     source: str | None = None  # the editor's unsaved text of task.file
     candidate: str | None = None  # check: the kernel's path
-    archs: tuple[str, ...] = field(default=())  # () : the device's, or the usual three without one
+    archs: tuple[str, ...] = ()  # besides the device's; () without a device: the usual three
     device: Literal["auto", "cuda", "none"] = "auto"
     resume: bool = False
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cutesmith_agent.estimate import Estimate, estimate
-from cutesmith_agent.finalise import HeaderWriter, finalise
+from cutesmith_agent.finalise import HeaderWriter, compiled_header, finalise
 from cutesmith_agent.recipes.contract import Draft, Proposal, Target
 from cutesmith_agent.report import Kernel, Report
 from cutesmith_agent.subject import Subject, candidate_id, require_adoptable
@@ -50,7 +50,7 @@ def optimize(bench: Bench, subject: Subject, inspection: Inspection, proposer: P
     require_adoptable(subject, kernel.stem)
     bench.journal.stage("propose", f"proposing kernels for {subject.qualname}")
     proposal = proposer.propose(inspection, Target(subject.qualname, subject.file, bench.archs[0]))
-    drafts = _distinct(proposal.drafts)
+    drafts = _distinct(_with_evidence(bench, proposal.drafts, proposer.with_header))
     findings = tuple(map(bench.mirror.in_users_tree, (*inspection.findings, *proposal.findings)))
     base = Report(subject.task, "", bench.environment, bench.archs[0], inspection.graph, findings=findings)
     if not drafts:
@@ -60,6 +60,13 @@ def optimize(bench: Bench, subject: Subject, inspection: Inspection, proposer: P
     final = _finalise(search, proposer)
     report = replace(base, candidates=search.candidates)
     return _without_winner(report) if final is None else _with_winner(report, search, final, why)
+
+
+def _with_evidence(bench: Bench, drafts: Sequence[Draft], with_header: HeaderWriter) -> Sequence[Draft]:
+    """Without a device nothing will be measured: what the header can say is known, and the draft is the final file."""
+    if bench.has_device:
+        return drafts
+    return [replace(draft, source=with_header(draft.source, compiled_header(bench))) for draft in drafts]
 
 
 def _distinct(drafts: Sequence[Draft]) -> tuple[Draft, ...]:

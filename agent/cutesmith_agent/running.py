@@ -81,10 +81,9 @@ def _on_bench(job: Job, subject: Subject, bench: Bench, proposer: Proposer) -> R
 
 
 def _archs(environment: Environment, job: Job) -> tuple[str, ...]:
-    """The device's own; without one those asked for, or the usual ones."""
-    if environment.arch is not None and job.device != "none":
-        return (environment.arch,)
-    return job.archs or ARCHS
+    """The device's own first, then those asked for; without either, the usual ones."""
+    own = (environment.arch,) if environment.arch is not None and job.device != "none" else ()
+    return tuple(dict.fromkeys((*own, *job.archs))) or ARCHS
 
 
 def _require(environment: Environment, job: Job) -> None:

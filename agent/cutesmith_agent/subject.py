@@ -87,8 +87,9 @@ def read_subject(job: Job) -> Subject:
         source = parse(text)
         bare = without_kernel(text, job.task.qualname)
         proved = class_hash(source, job.task.qualname)
-    except (UnicodeDecodeError, SyntaxError) as error:
-        message = f"{file.name} cannot be decoded ({error}); save it as UTF-8."
+        encode(text, on_disk)
+    except (UnicodeError, SyntaxError) as error:
+        message = f"{file.name} is not in the encoding it declares ({error}); save it as UTF-8."
         raise UnusableError(Finding("unreadable-file", message, None, str(file))) from error
     except EditRefusedError as error:
         raise UnusableError(Finding("no-class", str(error), None, str(file))) from error

@@ -14,6 +14,7 @@ from cutesmith_agent.verdicts import compiled, failed, timed, validated
 from cutesmith_evaluator.errors import WorkerError, WorkerUnavailable
 from cutesmith_evaluator.types import Candidate, Environment, Graph, Stage, Task
 
+_QUICK_S, _FULL_S = 180.0, 900.0  # deadlines
 _ALONE, _ALL_ARMS = ("candidate",), ("candidate", "eager", "compile")
 Step = Callable[[Candidate], Candidate]
 
@@ -58,8 +59,7 @@ class Bench:
         return self._ask(candidate, "compile", request)
 
     def validate(self, candidate: Candidate, *, patched: Path | None = None, quick: bool = False) -> Candidate:
-        what = "quickly" if quick else "fully" if patched is None else "fully, and the patched file"
-        self.journal.stage("validate", f"validating {what}", candidate.id)
+        self.journal.stage("validate", self._validating(patched, quick), candidate.id)
 
         def request() -> Candidate:
             result = self.evaluator.validate(
@@ -69,11 +69,17 @@ class Bench:
                 quick=quick,
                 device=self.device,
                 dynamic_dims=self.graph.dynamic_dims if self.graph else (),
+                deadline_s=_QUICK_S if quick else _FULL_S,
                 on_progress=self.journal.progress,
             )
             return validated(candidate, result)
 
         return self._ask(candidate, "validate", request)
+
+    def _validating(self, patched: Path | None, quick: bool) -> str:
+        if not self.has_device:
+            return "not validating: no device" if patched is None else "running the patched file on the CPU"
+        return "validating " + ("quickly" if quick else "fully" if patched is None else "fully, and the patched file")
 
     def validate_quickly(self, candidate: Candidate) -> Candidate:
         return self.validate(candidate, quick=True)
@@ -98,7 +104,13 @@ class Bench:
     ) -> Candidate:
         self.journal.stage("time", f"timing {', '.join(arms)}", candidate.id)
         timing = self.evaluator.time(
-            self.task, _path(candidate), arms=arms, patched=patched, quick=quick, on_progress=self.journal.progress
+            self.task,
+            _path(candidate),
+            arms=arms,
+            patched=patched,
+            quick=quick,
+            deadline_s=_QUICK_S if quick else _FULL_S,
+            on_progress=self.journal.progress,
         )
         return timed(candidate, timing)
 

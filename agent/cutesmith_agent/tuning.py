@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from cutesmith_agent.recipes.contract import Draft
 from cutesmith_agent.verdicts import median_ms
+from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout
 from cutesmith_evaluator.types import Candidate
 
-ROOFLINE = 0.95  # of the copy bandwidth: what is left is not worth a search
+ROOFLINE = 0.985  # of the copy bandwidth: what is left is noise
 GAIN = 0.01  # a smaller one is no progress
-PATIENCE = 5  # schedules in a row without progress
+PATIENCE = 3  # schedules in a row without progress
 BUDGET_S = 300.0
+DEATHS = 3  # workers lost in a row before any draft has passed: it is not the schedule
 
+_LOST = {kind.kind for kind in (WorkerError, WorkerDied, WorkerTimeout)}
 Trials = Mapping[int, Candidate]  # by the draft's index, in the order they were tried
 
 
@@ -49,9 +52,17 @@ def why_stop(drafts: Sequence[Draft], trials: Trials, elapsed_s: float) -> str |
         return f"a plateau, the last {PATIENCE} gained less than {GAIN:.0%}"
     if len(trials) == len(drafts):
         return "all were tried"
-    if best and elapsed_s > BUDGET_S:
+    if elapsed_s > BUDGET_S:
         return f"the {BUDGET_S:.0f} s for tuning were up"
+    if not best and _ends_in_deaths(trials):
+        return f"the worker was lost over {DEATHS} in a row"
     return None
+
+
+def _ends_in_deaths(trials: Trials) -> bool:
+    last = list(trials.values())[-DEATHS:]
+    lost = [any(finding.kind in _LOST for finding in candidate.findings) for candidate in last]
+    return len(last) == DEATHS and all(lost)
 
 
 def _since_progress(trials: Trials) -> int:

@@ -7,6 +7,15 @@ import re
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
+def attribute_expression(path: str) -> str:
+    """An attribute's path as Python after `module.`: `layers.0.weight` → `layers[0].weight`."""
+    parts = path.split(".")
+    if parts[0].isidentifier() and all(part.isidentifier() or part.isdigit() for part in parts):
+        return re.sub(r"\.(\d+)", r"[\1]", path)
+    owners = parts[:-1] if parts[-1].isidentifier() else parts
+    return ".".join([f"get_submodule({'.'.join(owners)!r})", *parts[len(owners) :]]) if path else ""
+
+
 def snake_case(qualname: str) -> str:
     """`NewGELU` → `new_gelu`, `RMSNorm` → `rms_norm`, `Outer.Inner` → `outer_inner`."""
     return _WORD_START.sub("_", qualname.replace(".", "_")).lower().replace("__", "_")

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout, WorkerUnavailable
-from cutesmith_evaluator.processes import anonymous_bytes, descendants, physical_memory
+from cutesmith_evaluator.processes import anonymous_bytes, descendants, has_ended, physical_memory
 from cutesmith_evaluator.scrub import scrubbed_environment
 
 # Runs in the user's interpreter with -P: only this one package becomes visible, wherever it is installed.
@@ -110,7 +110,7 @@ class WorkerProcess:
 
     @property
     def alive(self) -> bool:
-        return self._process.poll() is None
+        return self._process.poll() is None and not has_ended(self.pid)
 
     @property
     def pid(self) -> int:

@@ -26,6 +26,12 @@ def anonymous_bytes(pids: Iterable[int]) -> int:
     return sum(_anonymous_pages(pid) for pid in pids) * os.sysconf("SC_PAGE_SIZE")
 
 
+def has_ended(pid: int) -> bool:
+    """Whether the process's main thread is gone; it cannot be reaped before its other threads are, too."""
+    state = _read(_PROC / str(pid) / "stat").rpartition(")")[2].split()
+    return bool(state) and state[0] in "ZX"
+
+
 def physical_memory() -> int:
     """Bytes this machine, or the container we run in, has."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

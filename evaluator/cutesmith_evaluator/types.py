@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Category = Literal[
-    "pointwise", "reduction", "normalisation", "softmax", "loss", "scan", "pooling", "matmul", "conv", "attention", "mixed"
+    "pointwise",
+    "reduction",
+    "normalisation",
+    "softmax",
+    "loss",
+    "scan",
+    "pooling",
+    "matmul",
+    "conv",
+    "attention",
+    "mixed",
 ]
 Origin = Literal["recipe", "llm", "user"]
 Stage = Literal["propose", "guards", "compile", "validate", "time", "done"]
@@ -64,15 +74,19 @@ class GraphInput:
     kind: Literal["argument", "parameter", "buffer", "constant"]
     spec: TensorSpec
     position: int | None = None  # argument: index in forward's positional arguments
-    path: str | None = None  # state: attribute path from the module, "norm.weight"
+    path: str | None = None  # state: Python after `module.`: "norm.weight", "layers[0].weight"
 
 
 @dataclass(frozen=True)
 class Guard:
-    """A Python value the trace read: the graph holds only while it is unchanged."""
+    """A Python value the trace read: the graph holds only while it is unchanged.
+
+    A function or class is "module:qualname" (its `__module__` and `__qualname__`); a dtype is guarded by its
+    `__repr__()`, an enum member by its `name`, a submodule by its class's `__qualname__`.
+    """
 
     value: Arg
-    path: str | None = None  # attribute path from the module: "eps", "norm.eps", "training"
+    path: str | None = None  # Python after `module.`: "eps", "norm.eps", "layers[0].alpha", "training"
     position: int | None = None  # non-tensor argument of forward
 
 
@@ -155,7 +169,10 @@ class ErrorPair:
 
 @dataclass(frozen=True)
 class ErrorFigures:
-    """The check with the worst ratio. `candidate`, `eager` and `ratio` are of the figure (rms or max) that is worse."""
+    """The check that comes nearest to the bound for *kept*, or breaks it most.
+
+    `candidate`, `eager` and `ratio` are of the figure (rms or max) that is worse.
+    """
 
     candidate: float
     eager: float
@@ -178,11 +195,15 @@ class Validation:
     findings: tuple[Finding, ...] = ()
 
 
+# "control": eager once more. "adopted", "adopted-compile": the user's class with the kernel in, and that compiled.
+ArmName = Literal["candidate", "eager", "compile", "control", "adopted", "adopted-compile"]
+
+
 @dataclass(frozen=True)
 class Arm:
     """One thing that was timed: medians over interleaved samples, L2 flushed before each."""
 
-    name: Literal["candidate", "eager", "compile", "control"]
+    name: ArmName
     median_ms: float
     low_ms: float  # 95 % interval of the median
     high_ms: float

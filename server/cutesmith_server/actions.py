@@ -88,7 +88,7 @@ def _checks(studio: Studio, view: ClassView) -> Iterator[_Offer]:
 
 def _checks_of_this_file(studio: Studio, document: Document) -> Iterator[_Offer]:
     open_files = [(each.path, studio.outline(each.path)) for each in studio.documents]
-    for path, qualname in modules_for(document.path, document.text.content, open_files):
+    for path, qualname in modules_for(document.path, open_files):
         view = studio.view(ClassKey(path, qualname))
         yield _check(view, document.path, f"Validate this kernel against its module ({qualname} in {path.name})")
 

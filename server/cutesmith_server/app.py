@@ -120,9 +120,7 @@ def _register_features(server: CuteSmithServer, studio: Studio) -> None:
         from cutesmith_server.hover import hover
 
         document = studio.documents.get(params.text_document.uri)
-        return (
-            None if document is None else hover(studio.views(document), document.text, params.position, studio.client)
-        )
+        return None if document is None else hover(studio, document, params.position)
 
     @server.feature(protocol.JOBS)
     def jobs(params: Any) -> dict[str, Any]:

@@ -5,10 +5,9 @@ Planned here for the editor (as a WorkspaceEdit) and for the command line (writt
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +15,11 @@ from cutesmith_agent.source.adoption import adopt_if_unchanged
 from cutesmith_agent.source.adoption import remove as remove_guard
 from cutesmith_agent.source.edits import Edit, EditRefusedError
 from cutesmith_agent.source.naming import is_in_package
+from cutesmith_agent.subject import candidate_id
+from cutesmith_server.drift import content_id
 from cutesmith_server.outlines import Outline
+from cutesmith_server.records import IsOurs
 from cutesmith_server.report import KernelFile
-
-IsOurs = Callable[[str], bool]  # of a candidate id: was a file of this content made by CuteSmith?
 
 _SKIPPED = {"node_modules", "__pycache__", "site-packages", "build", "dist", "venv"}
 _SEARCH_S = 2.0
@@ -44,13 +44,13 @@ def accepting(
     text = outline.source.text
     edits = adopt_if_unchanged(text, qualname, path.stem, relative=is_in_package(module), proved=proved)
     present = content_id(path)
-    if present is not None and present != id_of(kernel.source) and not is_ours(present):
+    if present is not None and present != candidate_id(kernel.source) and not is_ours(present):
         raise EditRefusedError(
             f"{path.name} exists and is not as CuteSmith wrote it: move it away or delete it, then accept again."
         )
     if not os.access(path.parent, os.W_OK):
         raise EditRefusedError(f"The folder {path.parent} is read-only: the kernel's file cannot be written there.")
-    return Change(module, edits, path, write=None if present == id_of(kernel.source) else kernel.source)
+    return Change(module, edits, path, write=None if present == candidate_id(kernel.source) else kernel.source)
 
 
 def removing(module: Path, outline: Outline, qualname: str, *, root: Path, is_ours: IsOurs) -> Change:
@@ -64,19 +64,6 @@ def removing(module: Path, outline: Outline, qualname: str, *, root: Path, is_ou
     unmodified = present is not None and is_ours(present)
     shared = any(other.kernel == found.kernel and other.qualname != qualname for other in outline.classes)
     return Change(module, edits, path, delete=unmodified and not shared and not _is_used(found.kernel, module, root))
-
-
-def id_of(source: str) -> str:
-    """A candidate's id: the first 12 hex digits of its source's SHA-256."""
-    return hashlib.sha256(source.encode()).hexdigest()[:12]
-
-
-def content_id(path: Path) -> str | None:
-    """The candidate id a file's content has, line ends aside; None when there is no readable file."""
-    try:
-        return hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()[:12]
-    except OSError:
-        return None
 
 
 def _is_used(kernel: str, module: Path, root: Path) -> bool:

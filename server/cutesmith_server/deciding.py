@@ -29,15 +29,15 @@ async def accept(studio: Studio, key: ClassKey) -> None:
         return
     if _on_offer(studio, key) is not outcome:
         raise RefusedError(f"Another kernel for {key.qualname} was made meanwhile: look at it, then accept again.")
-    before = studio.sessions[key]
     change = _plan_accepting(studio, key, outcome)
-    studio.sessions[key] = sessions.decided(before)  # used once, also while the editor still applies it
+    studio.sessions[key] = sessions.decided(studio.sessions[key])  # used once, also while the editor applies it
     try:
         await _apply(studio, change, f"Accept the CuTe kernel for {key.qualname}")
     except RefusedError:
-        studio.sessions[key] = before
+        studio.sessions[key] = sessions.undecided(studio.sessions[key])
         raise
-    studio.decisions.accepted(key, outcome)
+    assert outcome.best is not None
+    studio.record(key, "accepted", candidate=outcome.best.id, class_hash=outcome.digest, kernel=change.kernel)
     studio.refresh(key.path)
 
 
@@ -46,18 +46,20 @@ async def reject(studio: Studio, key: ClassKey) -> None:
     session = studio.sessions.get(key)
     if session is None or session.outcome is None or session.decided:
         raise RefusedError(f"There is no kernel for {key.qualname} to reject.")
-    studio.decisions.rejected(key, session.outcome)
+    best = session.outcome.best
+    studio.record(key, "rejected", candidate=best.id if best else None, class_hash=session.outcome.digest)
     studio.update(key, sessions.decided(session))
 
 
 async def remove(studio: Studio, key: ClassKey) -> None:
     """Takes an accepted kernel out again. Raises RefusedError or EditRefusedError."""
     from cutesmith_server.changes import removing
+    from cutesmith_server.records import is_ours
 
     outline, root = studio.outline(key.path), studio.folder_of(key.path)
-    change = removing(key.path, outline, key.qualname, root=root, is_ours=studio.decisions.is_ours(key))
+    change = removing(key.path, outline, key.qualname, root=root, is_ours=is_ours(key.path, key.qualname))
     await _apply(studio, change, f"Remove the CuTe kernel of {key.qualname}")
-    studio.decisions.removed(key)
+    studio.record(key, "removed")
     studio.refresh(key.path)
     if not change.delete and change.kernel.exists():
         studio.client.say(f"{change.kernel.name} stays: it was changed since it was made, or another file uses it.")
@@ -86,6 +88,7 @@ def _on_offer(studio: Studio, key: ClassKey) -> Outcome:
 
 def _plan_accepting(studio: Studio, key: ClassKey, outcome: Outcome) -> Change:
     from cutesmith_server.changes import accepting
+    from cutesmith_server.records import is_ours
 
     assert outcome.report is not None
     assert outcome.report.kernel is not None
@@ -95,7 +98,7 @@ def _plan_accepting(studio: Studio, key: ClassKey, outcome: Outcome) -> Change:
         key.qualname,
         outcome.report.kernel,
         proved=outcome.digest,
-        is_ours=studio.decisions.is_ours(key),
+        is_ours=is_ours(key.path, key.qualname),
     )
 
 
@@ -115,11 +118,22 @@ async def _apply(studio: Studio, change: Change, label: str) -> None:
     needed = [_CREATE] * (change.write is not None) + [_DELETE] * change.delete
     if all(studio.client.edits_files(kind) for kind in needed):
         await _ask_editor(studio, whole_edit(change, uri, text, document, studio.client), label)
+        _put_on_disk(change)
         return
     with _kernel_written(change):
         await _ask_editor(studio, edit_of(uri, text, document, change.edits, studio.client), label)
     if change.delete:
         change.kernel.unlink(missing_ok=True)
+
+
+def _put_on_disk(change: Change) -> None:
+    """An editor may leave the file it created empty until its buffer is saved; the module needs it before that."""
+    from cutesmith_agent.subject import candidate_id
+    from cutesmith_server.drift import content_id
+
+    if change.write is not None and content_id(change.kernel) != candidate_id(change.write):
+        with contextlib.suppress(OSError):
+            write_atomically(change.kernel, change.write.encode())
 
 
 @contextlib.contextmanager

@@ -28,7 +28,8 @@ async def start(studio: Studio, key: ClassKey, candidate: Path | None = None) ->
     digest = studio.outline(key.path).digest(key.qualname)
     assert digest is not None
     job = _job(studio, key, kind, candidate)
-    studio.sessions[key] = sessions.started(studio.sessions.get(key, Session()), kind, digest)
+    before = studio.sessions.get(key, Session())
+    studio.sessions[key] = sessions.started(before, kind, digest, queued=studio.jobs.would_queue())
     studio.jobs.submit(key, job)
     studio.refresh(key.path)
     title = f"CuTe kernel for {key.qualname}" if candidate is None else f"Validating {candidate.name}"

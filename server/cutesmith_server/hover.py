@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from cutesmith_server import wording
-from cutesmith_server.documents import Text
+from cutesmith_server.jobs import ClassKey
 from cutesmith_server.views import ClassView
 
 if TYPE_CHECKING:
     from cutesmith_evaluator.types import Candidate
-    from cutesmith_server.client import Client
+    from cutesmith_server.documents import Document
     from cutesmith_server.report import Report
+    from cutesmith_server.studio import Studio
 
 _STATES = {
     "idle": "no CuTe kernel yet",
@@ -28,24 +28,25 @@ _STATES = {
 }
 
 
-def hover(views: Iterable[ClassView], text: Text, position: types.Position, client: Client) -> types.Hover | None:
+def hover(studio: Studio, document: Document, position: types.Position) -> types.Hover | None:
     """The hover at a position; None away from the names of module classes."""
+    text = document.text
     offset = text.offset_at(position)
-    for view in views:
-        name = view.found.name_range if view.found else None
-        if name is not None and name.start <= offset <= name.end:
-            kind = types.MarkupKind.Markdown if client.reads_markdown else types.MarkupKind.PlainText
-            return types.Hover(types.MarkupContent(kind, _text(view)), text.range_of(name.start, name.end))
+    for found in studio.outline(document.path).classes:
+        name = found.name_range
+        if name.start <= offset <= name.end:
+            view = studio.view(ClassKey(document.path, found.qualname))
+            kind = types.MarkupKind.Markdown if studio.client.reads_markdown else types.MarkupKind.PlainText
+            return types.Hover(types.MarkupContent(kind, hover_text(view)), text.range_of(name.start, name.end))
     return None
 
 
-def _text(view: ClassView) -> str:
+def hover_text(view: ClassView) -> str:
     """Markdown that also reads well as plain text."""
     title = f"**{view.key.qualname}**: {_STATES[view.state]}"
-    outcome = view.outcome
     lines = [title, view.message]
-    if outcome is not None and outcome.report is not None:
-        lines += _verdict(outcome.report)
+    if view.verdict is not None and view.verdict.report is not None:
+        lines += _verdict(view.verdict.report)
     if view.state in ("ready", "compiled", "accepted"):
         lines.append(wording.NO_GRAD_NOTE)
     return "\n\n".join(line for line in lines if line)

@@ -37,7 +37,8 @@ def add_inputs(outline: Outline, qualname: str) -> tuple[Edit, ...]:
         raise EditRefusedError(f"The file already says how to build and call {qualname}.")
     text = outline.source.text
     end_of_line = outline.source.lines.line_end(0) or "\n"
-    stubs = [_stub(function, imports_torch=bool(_IMPORTS_TORCH.search(text))) for function in missing]
+    imports_torch = _IMPORTS_TORCH.search(_lines(text)) is not None
+    stubs = [_stub(function, imports_torch=imports_torch) for function in missing]
     body = ("" if text.endswith(("\n", "\r")) or not text else "\n") + "".join(f"\n\n{stub}" for stub in stubs)
     return (Edit(len(text), len(text), body.replace("\n", end_of_line)),)
 
@@ -50,12 +51,17 @@ def _missing(outline: Outline, qualname: str) -> tuple[_Function, ...]:
     wanted = [_Function("inputs", f"# Example arguments of {qualname}.forward.", _required(found.forward))]
     if init is not None and _required(init):
         wanted.append(_Function("init_inputs", f"# Arguments of {qualname}(...).", _required(init)))
-    defined = {match[1] or match[2] for match in _DEFINED.finditer(outline.source.text)}
+    defined = {match[1] or match[2] for match in _DEFINED.finditer(_lines(outline.source.text))}
     return tuple(
         _Function(_name(outline, qualname, function.name), function.comment, function.parameters)
         for function in wanted
         if not defined & _accepted_names(qualname, function.name)
     )
+
+
+def _lines(text: str) -> str:
+    """The text for patterns that look for line starts."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _accepted_names(qualname: str, suffix: str) -> set[str]:

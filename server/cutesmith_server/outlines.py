@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cutesmith_server.documents import Document, Text
-
 if TYPE_CHECKING:
     from cutesmith_agent.source.outline import ModuleClass
     from cutesmith_agent.source.parsing import Source
+    from cutesmith_server.documents import Document, Text
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ class ProgressBars:
 
     def end(self, key: ClassKey, message: str) -> None:
         if (token := self._tokens.pop(key, None)) is not None:
-            self._send(token, types.WorkDoneProgressEnd(message))
+            self._send(token, types.WorkDoneProgressEnd(message=message))
 
     def job_of(self, token: int | str) -> ClassKey | None:
         return next((key for key, known in self._tokens.items() if known == token), None)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cattrs import BaseValidationError
+
 from cutesmith_evaluator.types import Candidate, Finding
 from cutesmith_evaluator.wire import converter
 
@@ -47,6 +49,15 @@ class Report:
         return (*self.findings, *(self.judged.findings if self.judged else ()))
 
 
+class ReportError(ValueError):
+    """A report is not one. `str()` is one sentence for a person."""
+
+
 def read_report(data: Mapping[str, Any]) -> Report:
-    """The report an agent sent. Raises a cattrs error where agent and server are not of one version."""
-    return converter().structure(data, Report)
+    """The report an agent sent. Raises ReportError."""
+    try:
+        return converter().structure(data, Report)
+    except (BaseValidationError, TypeError, ValueError) as error:
+        raise ReportError(
+            "The agent's report cannot be read: restart the server, so that both are of one version."
+        ) from error

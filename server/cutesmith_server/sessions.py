@@ -25,8 +25,8 @@ class Running:
 
     kind: Kind
     digest: str
-    stage: str = "queued"
-    message: str = "waiting for a free slot"
+    stage: str
+    message: str
     fraction: float = 0.0
     best: dict[str, Any] | None = None
 
@@ -66,8 +66,9 @@ class Session:
     decided: bool = False
 
 
-def started(session: Session, kind: Kind, digest: str) -> Session:
-    return replace(session, running=Running(kind, digest), was_cancelled=False)
+def started(session: Session, kind: Kind, digest: str, *, queued: bool) -> Session:
+    stage, message = ("queued", "waiting for another job to end") if queued else ("starting", "")
+    return replace(session, running=Running(kind, digest, stage, message), was_cancelled=False)
 
 
 def after(session: Session, event: JobEvent) -> Session:
@@ -81,16 +82,27 @@ def after(session: Session, event: JobEvent) -> Session:
             better = candidate.get("ok") is not False
             return replace(session, running=replace(running, best=candidate) if better else running)
         case Done():
-            return _ended(session, _outcome(running, event))
+            return _ended(session, _outcome(running.kind, running.digest, event.report))
         case Died(message):
             return _ended(session, Outcome(running.kind, running.digest, message))
         case _:  # cancelled: what was on offer before still is
             return replace(session, running=None, was_cancelled=True)
 
 
+def restored(kind: Kind, digest: str, report: dict[str, Any], *, decided: bool) -> Session | None:
+    """The session of a job that ended before this server began; None when it made no kernel."""
+    outcome = _outcome(kind, digest, report)
+    return Session(outcome=outcome, decided=decided) if outcome.is_proposal else None
+
+
 def decided(session: Session) -> Session:
     """Accepted or rejected: the outcome is on offer no more."""
     return replace(session, decided=True, was_cancelled=False, changed_outside=False)
+
+
+def undecided(session: Session) -> Session:
+    """The decision came to nothing: the outcome is on offer again."""
+    return replace(session, decided=False)
 
 
 def seen_on_disk(session: Session, *, differs: bool) -> Session:
@@ -102,12 +114,15 @@ def _ended(session: Session, outcome: Outcome) -> Session:
     return replace(session, running=None, outcome=outcome, decided=False, changed_outside=False)
 
 
-def _outcome(running: Running, done: Done) -> Outcome:
-    from cutesmith_server.report import read_report
+def _outcome(kind: Kind, digest: str, data: dict[str, Any]) -> Outcome:
+    from cutesmith_server.report import ReportError, read_report
 
-    report = read_report(done.report)
-    raw_best = next((raw for raw in done.report.get("candidates", ()) if raw.get("id") == report.best), None)
-    return Outcome(running.kind, running.digest, report.stopped, report, raw_best)
+    try:
+        report = read_report(data)
+    except ReportError as error:
+        return Outcome(kind, digest, str(error))
+    raw_best = next((raw for raw in data.get("candidates", ()) if raw.get("id") == report.best), None)
+    return Outcome(kind, digest, report.stopped, report, raw_best)
 
 
 def state_of(session: Session, *, digest: str | None, has_kernel: bool) -> State:

@@ -6,34 +6,36 @@ import asyncio
 import contextlib
 import logging
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from cutesmith_server import protocol, sessions, uris
+from cutesmith_server import sessions, uris
 from cutesmith_server.client import Client
 from cutesmith_server.documents import Document, Documents, Text
+from cutesmith_server.drift import content_id, drift_of
 from cutesmith_server.errors import RefusedError
 from cutesmith_server.jobs import ClassKey, JobEvent, Supervisor
 from cutesmith_server.outlines import Outline, Outlines, outline_of_file
 from cutesmith_server.progress import ProgressBars
-from cutesmith_server.protocol import JobState
 from cutesmith_server.sessions import Session
 from cutesmith_server.settings import Settings
+from cutesmith_server.telling import Telling
 from cutesmith_server.trust import TrustGate
 from cutesmith_server.views import ClassView
 
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
 
+    from cutesmith_agent.source.outline import ModuleClass
+    from cutesmith_agent.store.store import Choice, Decision
     from cutesmith_server.folder_watcher import FolderWatcher
+    from cutesmith_server.records import Record
 
 log = logging.getLogger(__name__)
 
 _DEBOUNCE_S = 0.2
-_LENS_REFRESH_S = 0.1
 
 
 class Studio:
@@ -48,15 +50,15 @@ class Studio:
         self.bars = ProgressBars(server, self.client)
         self.trust = TrustGate(self._ask_for_trust)
         self.sessions: dict[ClassKey, Session] = {}
+        self.accepted: dict[ClassKey, Decision] = {}
+        self._telling = Telling(server, self.client)
         self._outlines = Outlines()
         self.is_closed = False
         self.leaving: asyncio.Future[None] | None = None
         self._watcher: FolderWatcher | None = None
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._restoring: set[asyncio.Task[None]] = set()
         self._refreshes: dict[Path, asyncio.TimerHandle] = {}
-        self._lens_refresh: asyncio.TimerHandle | None = None
-        self._told: dict[ClassKey, JobState] = {}
-        self._published: dict[str, list[types.Diagnostic]] = {}
 
     # Reading
 
@@ -92,15 +94,21 @@ class Studio:
         outline = None
         with contextlib.suppress(RefusedError):
             outline = self.outline(key.path)
+        return self._view(key, outline, outline.named(key.qualname) if outline else None)
+
+    def _view(self, key: ClassKey, outline: Outline | None, found: ModuleClass | None) -> ClassView:
         session = self.sessions.get(key, Session())
-        found = outline.named(key.qualname) if outline else None
-        digest = outline.digest(key.qualname) if outline and session.outcome else None
-        return ClassView(self.uri(key.path), key, found, session, digest)
+        accepted = self.accepted.get(key) if found is not None and found.has_kernel else None
+        asked_for = session.outcome is not None or accepted is not None
+        digest = outline.digest(key.qualname) if outline is not None and asked_for else None
+        drift = drift_of(key, found, accepted, digest) if found is not None and found.has_kernel else ""
+        accepted_id = accepted.candidate if accepted else None
+        return ClassView(self.uri(key.path), key, found, session, digest, drift, accepted_id)
 
     def views(self, document: Document) -> list[ClassView]:
         """Every module class of an open file, in text order."""
-        classes = self._outlines.of(document).classes
-        return [self.view(ClassKey(document.path, found.qualname)) for found in classes]
+        outline = self._outlines.of(document)
+        return [self._view(ClassKey(document.path, found.qualname), outline, found) for found in outline.classes]
 
     def known(self) -> list[ClassView]:
         """Every class that something became of."""
@@ -120,6 +128,46 @@ class Studio:
         if self._watcher is not None:
             self._watcher.add(document.path.parent)
         self.refresh(document.path)
+        self._restoring.add(task := asyncio.create_task(self._restore(document)))
+        task.add_done_callback(self._restoring.discard)
+
+    async def _restore(self, document: Document) -> None:
+        """What earlier servers and the command line left of the file's classes."""
+        from cutesmith_server.records import STORE_ERRORS, read_records
+
+        names = [found.qualname for found in self._outlines.of(document).classes]
+        try:
+            records = await asyncio.to_thread(read_records, document.path, names)
+        except STORE_ERRORS as error:
+            log.warning("cannot read what is stored about %s: %s", document.path, error)
+            return
+        for name, record in records.items():
+            self._take(ClassKey(document.path, name), record)
+        self.refresh(document.path)
+
+    def _take(self, key: ClassKey, record: Record) -> None:
+        if record.accepted is not None:
+            self.accepted.setdefault(key, record.accepted)
+        job = record.job
+        if job is None or job.class_hash is None or key in self.sessions:
+            return
+        kind = "check" if job.kind == "check" else "optimize"
+        session = sessions.restored(kind, job.class_hash, job.report, decided=record.job_on_offer is None)
+        if session is not None:
+            self.sessions[key] = session
+
+    def record(self, key: ClassKey, choice: Choice, **about: Any) -> None:
+        """Remembers a decision, in the store too; the edit it is about has been made."""
+        from cutesmith_server.records import STORE_ERRORS, record
+
+        self.accepted.pop(key, None)
+        try:
+            decision = record(choice, key.path, key.qualname, **about)
+        except STORE_ERRORS as error:
+            self.client.refuse(f"Done, but it could not be written to the store of {key.path.parent} ({error}).")
+            return
+        if choice == "accepted":
+            self.accepted[key] = decision
 
     def edited(self, document: Document) -> None:
         """Looks at the file once the typing pauses."""
@@ -132,7 +180,7 @@ class Studio:
         if (pending := self._refreshes.pop(document.path, None)) is not None:
             pending.cancel()
         self._outlines.forget(document)
-        self._publish(document.uri, [])
+        self._telling.diagnostics(document.uri, [])
 
     def watch_folders_with(self, watcher: FolderWatcher) -> None:
         self._watcher = watcher
@@ -174,16 +222,9 @@ class Studio:
         document = self.documents.at(path)
         if document is not None:
             self._clear_outside_change(document)
-        if self._tell(self.view(key) for key in self.sessions if key.path == path):
-            self._refresh_lenses_soon()
+        self._telling.states(self.view(key) for key in self.sessions if key.path == path)
         if document is not None:
-            self._publish(document.uri, self._diagnostics(document))
-
-    def _refresh_lenses_soon(self) -> None:
-        """A job reports often; the editor asks for every lens each time it is told to."""
-        if self._lens_refresh is None or self._lens_refresh.when() < asyncio.get_running_loop().time():
-            loop = asyncio.get_running_loop()
-            self._lens_refresh = loop.call_later(_LENS_REFRESH_S, self.client.refresh_lenses)
+            self._telling.diagnostics(document.uri, self._diagnostics(document))
 
     def _clear_outside_change(self, document: Document) -> None:
         flagged = [
@@ -193,28 +234,12 @@ class Studio:
             for key in flagged:
                 self.sessions[key] = sessions.seen_on_disk(self.sessions[key], differs=False)
 
-    def _tell(self, views: Iterable[ClassView]) -> bool:
-        """Sends the states that are news; whether there were any."""
-        news = [state for view in views if self._told.get(view.key) != (state := view.job_state())]
-        for state in news:
-            path = uris.to_path(state.uri)
-            assert path is not None
-            self._told[ClassKey(path, state.class_name)] = state
-            self._server.protocol.notify(protocol.JOB_CHANGED, state.as_wire())
-        return bool(news)
-
     def _diagnostics(self, document: Document) -> list[types.Diagnostic]:
         from cutesmith_server.diagnostics import diagnostics
 
         outline, related = self._outlines.of(document), self.client.shows_related_information
         views = self.views(document)
         return [found for view in views for found in diagnostics(view, outline, document.text, with_related=related)]
-
-    def _publish(self, uri: str, found: list[types.Diagnostic]) -> None:
-        if self._published.get(uri, []) == found:
-            return
-        self._published[uri] = found
-        self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found))
 
     def _job_event(self, key: ClassKey, event: JobEvent) -> None:
         session = sessions.after(self.sessions[key], event)
@@ -225,7 +250,17 @@ class Studio:
         else:
             view = self.view(key)
             self.bars.end(key, view.message or view.state)
+            self._note_validated(key, view)
         self.refresh(key.path)
+
+    def _note_validated(self, key: ClassKey, view: ClassView) -> None:
+        """An accepted kernel that was edited and then validated is proved again."""
+        outcome, found = view.outcome, view.found
+        if outcome is None or outcome.kind != "check" or outcome.best is None or found is None or not found.has_kernel:
+            return
+        kernel = key.path.with_name(f"{found.kernel}.py")
+        if outcome.best.ok and content_id(kernel) == outcome.best.id:
+            self.record(key, "accepted", candidate=outcome.best.id, class_hash=outcome.digest, kernel=kernel)
 
     async def _ask_for_trust(self, folder: Path) -> bool:
         question = f"Generating a kernel runs the code of {folder} on this machine. Trust this folder?"

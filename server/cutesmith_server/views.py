@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClassView:
-    """`drift`: why the verdict of an accepted kernel is no longer that of its file, or ""."""
+    """`drift`: why the verdict on an accepted kernel holds no more, or "" (see `drift.py`)."""
 
     uri: str
     key: ClassKey
@@ -25,6 +25,7 @@ class ClassView:
     session: Session
     digest: str | None
     drift: str = ""
+    accepted: str | None = None  # id of the candidate that was accepted
 
     @property
     def state(self) -> State:
@@ -35,6 +36,14 @@ class ClassView:
         """The last job's outcome while it says something of the class as it is."""
         outcome = None if self.session.decided else self.session.outcome
         return outcome if outcome is not None and outcome.digest == self.digest else None
+
+    @property
+    def verdict(self) -> Outcome | None:
+        """What is known of the kernel on offer or, without one, of the accepted kernel."""
+        last = self.session.outcome
+        if self.outcome is None and self.state == "accepted" and last is not None and last.best is not None:
+            return last if last.best.id == self.accepted else None
+        return self.outcome
 
     @property
     def message(self) -> str:
@@ -65,8 +74,8 @@ class ClassView:
         return {"uri": self.uri, "class": self.key.qualname, **more}
 
     def job_state(self) -> JobState:
-        running, outcome = self.session.running, self.outcome
-        best = running.best if running else outcome.raw_best if outcome else None
+        running, verdict = self.session.running, self.verdict
+        best = running.best if running else verdict.raw_best if verdict else None
         stage = running.stage if running else ""
         return JobState(self.uri, self.key.qualname, self.state, stage, self.message, best)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cutesmith_agent.recipes.contract import Draft
 from cutesmith_agent.tuning import PATIENCE, distance, next_draft, ranking, why_stop
-from cutesmith_evaluator.types import Arm, Candidate, Timing
+from cutesmith_evaluator.types import Arm, Candidate, Finding, Timing
 
 SCHEDULES = [{"threads": threads, "vector": vector} for threads in (128, 256, 512) for vector in (1, 2, 4)]
 DRAFTS = tuple(Draft(f"draft {number}", schedule) for number, schedule in enumerate(SCHEDULES))
@@ -65,8 +65,8 @@ def test_failing_drafts_are_passed_over_in_their_order():
 def test_the_roofline_ends_the_search():
     trials = {0: verdict(1.0, 0.80), 1: verdict(0.9, 0.949)}
     assert why_stop(DRAFTS, trials, 0.0) is None
-    why = why_stop(DRAFTS, {**trials, 2: verdict(0.8, 0.96)}, 0.0)
-    assert why == "the best moves data at 96% of the copy bandwidth"
+    why = why_stop(DRAFTS, {**trials, 2: verdict(0.8, 0.99)}, 0.0)
+    assert why == "the best moves data at 99% of the copy bandwidth"
 
 
 def test_a_plateau_ends_the_search():
@@ -76,9 +76,17 @@ def test_a_plateau_ends_the_search():
     assert why_stop(DRAFTS, {**trials, PATIENCE: verdict(0.9)}, 0.0) is None
 
 
-def test_time_ends_the_search_once_there_is_a_best():
-    assert why_stop(DRAFTS, {0: verdict(None)}, 1e6) is None
-    assert "300 s" in str(why_stop(DRAFTS, {0: verdict(1.0)}, 1e6))
+def test_time_ends_the_search():
+    assert why_stop(DRAFTS, {0: verdict(None)}, 299.0) is None
+    assert "300 s" in str(why_stop(DRAFTS, {0: verdict(1.0)}, 301.0))
+    assert "300 s" in str(why_stop(DRAFTS, {0: verdict(None)}, 301.0))
+
+
+def test_workers_lost_in_a_row_end_the_search_while_nothing_passed():
+    dead = replace(verdict(None), findings=(Finding("worker-died", "It died."),))
+    assert why_stop(DRAFTS, {0: dead, 1: verdict(None), 2: dead, 3: dead}, 0.0) is None
+    assert "lost over 3 in a row" in str(why_stop(DRAFTS, {0: dead, 1: dead, 2: dead}, 0.0))
+    assert "a plateau" in str(why_stop(DRAFTS, {0: verdict(1.0), 1: dead, 2: dead, 3: dead}, 0.0))
 
 
 def test_a_verdict_that_was_taken_back_is_no_best():

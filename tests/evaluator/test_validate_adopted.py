@@ -67,6 +67,12 @@ def test_the_original_runs_on_the_cpu_with_gradients_and_when_disabled(tmp_path:
     ]
 
 
+def test_inputs_that_would_fill_the_memory_are_not_made(tmp_path: Path):
+    project = Project(tmp_path, HONEST["own_softmax"], "cuda")
+    project.task.write_text(TASK.replace("torch.randn(64, 40)", "torch.randn(1 << 20, 1 << 20)"))
+    assert project.cpu_outcome().checks[-1].endswith("the inputs are too big")
+
+
 def test_a_kernel_that_ignores_the_switch_is_found(tmp_path: Path):
     findings = Project(tmp_path, HONEST["own_softmax"], "cpu").cpu_outcome().findings
     assert any("called the kernel on the CPU with CUTESMITH_DISABLE=1" in finding.message for finding in findings)

@@ -133,3 +133,26 @@ def test_tuples_are_compared_output_by_output(tmp_path: Path):
     assert check(task, write_candidate(tmp_path, right, "cpu")).ok
     outcome = check(task, write_candidate(tmp_path, right.replace("softmax(x", "2 * softmax(x"), "cpu"))
     assert "output 1" in outcome.findings[0].message
+
+
+def test_an_infinity_that_only_float32_loses_is_not_held_against_a_kernel(tmp_path: Path):
+    """Eager overflows on the way to 1; a kernel may be better than eager."""
+    source = TASK.replace("torch.softmax(x * self.weight, dim=-1)", "x.exp() / x.exp()").replace(
+        "torch.randn(64, 40)", "100 * torch.rand(64, 40)"
+    )
+    better = "def forward(module, x):\n    return torch.where(x.isfinite(), 1.0, torch.nan * x)\n"
+    outcome = check(write_task(tmp_path, source), write_candidate(tmp_path, better, "cpu"), quick=True)
+    assert outcome.ok, outcome.findings
+
+
+def test_equal_inputs_do_not_decide_the_precision(tmp_path: Path):
+    source = (
+        TASK.replace("torch.softmax(x * self.weight, dim=-1)", "x.sum(dim=-1)")
+        .replace("64, 40)", "64, 4096)")
+        .replace("[40]", "[4096]")
+    )
+    serial = "def forward(module, x):\n    return x.reshape(len(x), 512, 8).cumsum(-2)[:, -1].sum(-1)\n"
+    outcome = check(write_task(tmp_path, source), write_candidate(tmp_path, serial, "cpu"))
+    assert "wrong-values" not in {finding.kind for finding in outcome.findings}
+    assert "all equal inputs" in outcome.checks
+    assert "all equal" not in outcome.worst_label

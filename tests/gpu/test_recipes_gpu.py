@@ -17,9 +17,7 @@ EVEN = {"ROWS": "64", "COLUMNS": "2048", "FEATURES": "2048", "CLASSES": "2048"}
 EVEN_HEADS = {"BATCH": "2", "HEADS": "4", "LENGTH": "128", "HEAD_DIM": "64"}
 ODD = {"ROWS": "37", "COLUMNS": "1027", "FEATURES": "1027", "CLASSES": "1027"}  # rows start unaligned, tails of 3
 ODD_HEADS = {"BATCH": "1", "HEADS": "3", "LENGTH": "101", "HEAD_DIM": "34"}
-SINGLE = {"ROWS": "1", "COLUMNS": "1", "FEATURES": "1", "CLASSES": "1"}
-SINGLE_HEADS = {"BATCH": "1", "HEADS": "1", "LENGTH": "1", "HEAD_DIM": "2"}
-SIZES = {"even": EVEN | EVEN_HEADS, "odd": ODD | ODD_HEADS, "single": SINGLE | SINGLE_HEADS}
+SIZES = {"even": EVEN | EVEN_HEADS, "odd": ODD | ODD_HEADS}
 ALL_DTYPES = DTYPES | {"fp16": "torch.float16"}
 LONG_ROWS = {"ROWS": "8", "COLUMNS": "393216"}
 

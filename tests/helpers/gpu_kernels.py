@@ -68,7 +68,7 @@ def accepted_kernel(worker: Worker, case: Case, folder: Path) -> Kernel:
     original = getattr(plain, case.qualname)(*plain.get_init_inputs()).eval().cuda()
     accepted = getattr(patched, case.qualname)(*patched.get_init_inputs()).eval().cuda()
     randomize(original)
-    accepted.load_state_dict(original.state_dict())
+    accepted.requires_grad_(False).load_state_dict(original.state_dict())
     return Kernel(case.name, original, accepted, module, tuple(tensor.cuda() for tensor in plain.get_inputs()))
 
 

@@ -112,6 +112,7 @@ class ScriptedEvaluator:
         quick: bool = False,
         device: str = "auto",
         dynamic_dims: Sequence[object] = (),
+        deadline_s: float = 600.0,
         on_progress: object = None,
     ) -> Validation:
         script = self._begin(
@@ -119,7 +120,7 @@ class ScriptedEvaluator:
         )
         if self.environment.device == "none" or device == "none":
             return Validation(None, "none", findings=(Finding("no-device", "Not run.", severity="information"),))
-        outcome = script.quick if quick else script.full if patched is None else script.patched
+        outcome = script.patched if patched is not None else script.quick if quick else script.full
         if not self._passes(outcome, "validating"):
             where = patched or candidate
             message = f"{where} gives other values."
@@ -134,6 +135,7 @@ class ScriptedEvaluator:
         arms: Sequence[str] = ("candidate", "eager", "compile"),
         patched: Path | None = None,
         quick: bool = False,
+        deadline_s: float = 600.0,
         on_progress: object = None,
     ) -> Timing:
         script = self._begin("time", candidate, patched, arms=tuple(arms), quick=quick)

@@ -11,7 +11,7 @@ from lsprotocol import types
 
 from cutesmith_server.documents import Documents, Text
 
-CHARACTERS = st.sampled_from(list("ab é€😀\t\x0c\u2028\x0b\x85") + ["\n", "\r", "\r\n"])
+CHARACTERS = st.sampled_from([*"ab é€😀\t\x0c\u2028\x0b\x85", "\n", "\r", "\r\n"])
 TEXTS = st.lists(CHARACTERS, max_size=30).map("".join)
 ENCODINGS = st.sampled_from(["utf-8", "utf-16", "utf-32"])
 

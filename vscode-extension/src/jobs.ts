@@ -36,7 +36,10 @@ export function summarise(jobs: readonly JobState[]): Summary {
     const others = running.length > 1 ? ` +${running.length - 1}` : '';
     return { text: `$(sync~spin) CuteSmith: ${first.class}${others}`, tooltip };
   }
-  return { text: waiting.length > 0 ? `$(check) CuteSmith: ${waiting.length} ready` : '$(chip) CuteSmith', tooltip };
+  return {
+    text: waiting.length > 0 ? `$(check) CuteSmith: ${waiting.length} to review` : '$(chip) CuteSmith',
+    tooltip,
+  };
 }
 
 function describe(job: JobState): string {

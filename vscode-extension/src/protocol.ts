@@ -42,7 +42,7 @@ export interface JobState extends ClassRef {
   readonly best: Candidate | null;
 }
 
-/** The part of the evaluator's `Candidate` that the extension shows. */
+/** The evaluator's `Candidate`, as far as an editor needs it. */
 export interface Candidate {
   readonly id: string;
   readonly ok: boolean | null;

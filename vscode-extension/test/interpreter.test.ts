@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { chooseInterpreter, expandPath, installCommand, probe, serverCommand } from '../src/interpreter';
 
@@ -64,7 +64,7 @@ test('the install command quotes a path with a blank', () => {
 });
 
 describe('probing a real interpreter', () => {
-  const python = process.env.CUTESMITH_TEST_PYTHON ?? 'python3';
+  const python = existsSync('../.venv/bin/python') ? resolve('../.venv/bin/python') : 'python3';
   const folder = mkdtempSync(join(tmpdir(), 'cutesmith-probe-'));
   const sitePackages = join(folder, 'site');
 

@@ -15,7 +15,7 @@ describe('the status bar', () => {
   });
 
   test('counts what waits for a decision, measured or only compiled', () => {
-    assert.equal(summarise([job('A', 'ready'), job('B', 'compiled')]).text, '$(check) CuteSmith: 2 ready');
+    assert.equal(summarise([job('A', 'ready'), job('B', 'compiled')]).text, '$(check) CuteSmith: 2 to review');
   });
 
   test('says nothing of jobs that are over', () => {

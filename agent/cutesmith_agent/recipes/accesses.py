@@ -31,7 +31,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Tensors:
-    """Parameters of the op (inputs in the graph's order, then outputs) and the kernel's views of them."""
+    """Parameters of the op (arguments of forward, state, then outputs) and the kernel's views of them."""
 
     inputs: tuple[GraphInput, ...]
     names: dict[str, str]  # graph input name → Python name
@@ -60,7 +60,8 @@ def camel(name: str) -> str:
 
 def tensors_of(program: Program, loads: tuple[Load, ...]) -> Tensors:
     used = {load.name for load in loads}
-    inputs = tuple(i for i in program.graph.inputs if i.name in used)
+    arguments_first = sorted(program.graph.inputs, key=lambda i: i.position is None)
+    inputs = tuple(i for i in arguments_first if i.name in used)
     names = _names(inputs)
     count = len(program.graph.outputs)
     outputs = tuple("y" if count == 1 else f"y{k}" for k in range(count))

@@ -12,8 +12,10 @@ from .accesses import Tensors, cute_type
 from .contract import Target, Unsupported
 from .layout import Shapes, open_shapes
 from .lowering import Program, output_spec
+from .wrap import wrapped
 
 EVIDENCE = "Evidence:"
+CODE_WIDTH = 105  # of a line, before its indentation
 NOTHING_YET = ("nothing was run on this file yet",)
 
 
@@ -60,7 +62,7 @@ def write(program: Program, inspection: Inspection, target: Target, parts: Parts
         _compiler(name, program, parts, shapes),
         _op(name, program, parts),
     ]
-    return "\n\n\n".join(s.rstrip("\n") for s in sections) + "\n"
+    return "\n\n".join(sections[:3]) + "\n\n\n" + "\n\n\n".join(sections[3:]) + "\n"
 
 
 def _header(target: Target, parts: Parts, program: Program) -> str:
@@ -192,10 +194,8 @@ def _tensor_conditions(
     place = (
         f"a contiguous {dtype} CUDA tensor" if number == 0 else f"a contiguous {dtype} tensor on the device of {first}"
     )
-    lines = [
-        f"if not (type({local}) in PLAIN and {where} and {local}.dtype is torch.{dtype} and {local}.is_contiguous()):",
-        f'    return "{local} is not {place}"',
-    ]
+    must = (f"type({local}) in PLAIN", where, f"{local}.dtype is torch.{dtype}", f"{local}.is_contiguous()")
+    lines = [*_unless(must), f'    return "{local} is not {place}"']
     opened = shapes.open_dims.get(name, ())
     anchors = [i for i in parts.tensors.inputs if shapes.open_dims.get(i.name)]
     anchor = anchors[0] if anchors else None
@@ -213,9 +213,17 @@ def _tensor_conditions(
         ]
     else:
         lines += [f"if {local}.shape != {_tuple(shape)}:", f'    return "{local} is not of shape {_tuple(shape)}"']
-    if number == 0 or opened:
+    if opened:
         lines += [f"if not 0 < {local}.numel() < 2**31:", f'    return "{local} has no elements, or 2**31 or more"']
     return lines
+
+
+def _unless(conditions: tuple[str, ...]) -> list[str]:
+    """`if not (a and b):`, over several lines where one would be long."""
+    line = f"if not ({' and '.join(conditions)}):"
+    if len(line) <= CODE_WIDTH:
+        return [line]
+    return ["if not (", f"    {conditions[0]}", *(f"    and {c}" for c in conditions[1:]), "):"]
 
 
 def _same_open_dims(
@@ -342,7 +350,7 @@ def _program(name: str, parts: Parts) -> str:
             "    import cutlass.cute as cute",
             "    from cuda.bindings.driver import CUstream",
             "",
-            *(f"    {line}" if line else "" for line in parts.program),
+            *(f"    {line}" if line else "" for line in wrapped(list(parts.program))),
         )
     )
 

@@ -135,7 +135,7 @@ def _kernel(tensors: Tensors, name: str, body: list[str], slots: int) -> list[st
         "    lane, _, _ = cute.arch.thread_idx()",
         "    row, _, _ = cute.arch.block_idx()",
         "    tidx = lane",
-        "    smem = cutlass.utils.SmemAllocator()",
+        "    smem = cutlass.memory.SmemAllocator()",
         f"    sRow = smem.allocate_tensor(cutlass.Float32, cute.make_layout(({slots}, 1, WARPS_PER_ROW)), 4)",
         *(f"    {line}" for line in body),
     ]

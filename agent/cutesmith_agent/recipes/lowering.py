@@ -11,7 +11,7 @@ from cutesmith_evaluator.types import Arg, Graph, GraphInput, Node, Ref, TensorS
 
 from .aten import POINTWISE
 from .contract import Unsupported
-from .ir import Builder, Expr
+from .ir import Builder, Expr, Load, walk
 from .reductions import REDUCTIONS, reduced_dims
 from .space import Index, Refine, Space, unravel
 from .views import VIEWS
@@ -36,6 +36,7 @@ class Program:
     """What a kernel must compute. `sizes`: the space's factors, unrolled ones as 1; rows first, then columns."""
 
     graph: Graph
+    space: Space
     sizes: tuple[int, ...]
     row_factors: int
     dims: tuple[tuple[int, ...], ...]  # factor ids of each root dimension
@@ -152,6 +153,34 @@ def lower(graph: Graph) -> Program:
     raise Unsupported("no recipe covers a chain of this many reshapes")
 
 
+def sharing(program: Program) -> Program | None:
+    """The same program with two elements per thread that read one operand at the same place.
+
+    Where an operand is broadcast over an inner dimension (cosines over heads), every element reads it from the L2
+    cache again, which then limits the kernel; elements of one thread share the read. None: nothing to share.
+    """
+    factor = _broadcast_factor(program)
+    pieces = math.prod(f.size for f in program.space.factors if f.unrolled)
+    if factor is None or program.has_reductions or 2 * pieces > MAX_PIECES:
+        return None
+    size = program.sizes[factor]
+    if size % 2:
+        return None
+    return _lower_in(program.graph, program.space.refine(Refine(factor, size // 2, unroll=True)), ())
+
+
+def _broadcast_factor(program: Program) -> int | None:
+    """The innermost factor that one vector operand walks and another stays put in."""
+    loads = [e for e in walk(tuple(s.expr for s in program.stores)) if isinstance(e, Load) and e.per_column]
+    last = max((k for k, n in enumerate(program.sizes) if n > 1), default=0)
+    vectors = [load for load in loads if load.strides[last] == 1]
+    for k in reversed(range(last)):
+        moves = {load.strides[k] != 0 for load in vectors}
+        if program.sizes[k] > 1 and moves == {True, False}:
+            return k
+    return None
+
+
 def _check_dtypes(graph: Graph) -> None:
     for i in graph.inputs:
         if i.spec.dtype not in (*FLOATS, "bool"):
@@ -160,14 +189,20 @@ def _check_dtypes(graph: Graph) -> None:
             )
         if _contiguous(i.spec.shape) != i.spec.strides and math.prod(i.spec.shape) > 1:
             raise Unsupported(f"input {i.name} is not contiguous: the recipes cover contiguous tensors")
+        if math.prod(i.spec.shape) >= 2**31:
+            raise Unsupported(f"input {i.name} has 2**31 elements or more: the recipes index with 32 bits")
         if 0 in i.spec.shape:
             raise Unsupported(f"input {i.name} has no elements: there is nothing to compute")
     for n in graph.nodes:
         for out in n.outputs:
             if out.dtype not in (*FLOATS, "bool", "int64"):
                 raise Unsupported(f"no recipe covers {n.op} in {out.dtype}", line=n.line)
+            if math.prod(out.shape) >= 2**31:
+                raise Unsupported(f"{n.op} has 2**31 results or more: the recipes index with 32 bits", line=n.line)
     if not graph.outputs:
         raise Unsupported("forward returns no tensor")
+    if all(math.prod(i.spec.shape) == 1 for i in graph.inputs):
+        raise Unsupported("forward works on single elements: a kernel has nothing to gain there")
 
 
 def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -186,7 +221,10 @@ def _columns(graph: Graph) -> tuple[int, ...]:
             source = node.args[0]
             assert isinstance(source, Ref)
             shape = specs[source.name][source.index].shape
-            return tuple(shape[d] for d in reduced_dims(node, shape))
+            columns = tuple(shape[d] for d in reduced_dims(node, shape))
+            if math.prod(columns) == 1:
+                raise Unsupported(f"{node.op} runs over a single element: there is nothing to reduce", line=node.line)
+            return columns
     return ()
 
 
@@ -240,7 +278,7 @@ def _lower_in(graph: Graph, space: Space, columns: tuple[int, ...]) -> Program:
     sizes = tuple(1 if f.unrolled else f.size for f in space.factors)
     ids = iter(range(len(sizes)))
     dims = tuple(tuple(next(ids) for _ in dim) for dim in space.dims)
-    return Program(graph, sizes, space.row_factors, dims, tuple(stores))
+    return Program(graph, space, sizes, space.row_factors, dims, tuple(stores))
 
 
 def _stores(lowerer: Lowerer, number: int, ref: Ref, *, first: bool) -> list[Store]:

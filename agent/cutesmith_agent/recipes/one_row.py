@@ -84,7 +84,7 @@ def emit(program: Program, name: str, *, fast: bool) -> tuple[KernelText, int]:
 
 def _shared(slots: int) -> list[str]:
     return [
-        "    smem = cutlass.utils.SmemAllocator()",
+        "    smem = cutlass.memory.SmemAllocator()",
         f"    sRow = smem.allocate_tensor(cutlass.Float32, cute.make_layout(({slots}, 1, WARPS_PER_ROW)), 4)",
     ]
 

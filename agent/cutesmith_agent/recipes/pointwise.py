@@ -127,11 +127,13 @@ def _host(program: Program, tensors: Tensors, name: str) -> list[str]:
     first = tensors.stores[0]
     pieces = sum(1 for s in tensors.stores if s.param == first.param)
     size = f"cute.size({first.param})" + (f" // {pieces}" if pieces > 1 else "")
-    views = [f"    {a.gmem} = cute.make_tensor({pointer(a)}, {_layout(program, a)})" for a in tensors.views]
+    layouts = {text: f"layout_{k}" for k, text in enumerate(dict.fromkeys(_layout(program, a) for a in tensors.views))}
+    views = [f"    {a.gmem} = cute.make_tensor({pointer(a)}, {layouts[_layout(program, a)]})" for a in tensors.views]
     return [
         "@cute.jit",
         f"def {name}({arguments}, stream: CUstream):",
         f"    n = {size}",
+        *(f"    {name} = {text}" for text, name in layouts.items()),
         *views,
         "    grid = [cute.ceil_div(n, THREADS * STEPS * vector), 1, 1]",
         f"    {name}_kernel({tensors.gmem}).launch(",

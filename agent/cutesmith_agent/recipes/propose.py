@@ -12,7 +12,7 @@ from . import long_rows, one_row, pointwise, rows
 from .contract import Draft, Proposal, Target, Unsupported
 from .file import Parts, snake, write
 from .ir import Const, Reduce
-from .lowering import Program, lower, output_spec
+from .lowering import Program, lower, output_spec, sharing
 
 HALF = ("float16", "bfloat16")
 
@@ -35,6 +35,8 @@ def _check(program: Program) -> None:
         dtype = output_spec(program.graph, program.graph.outputs[store.output]).dtype
         if isinstance(store.expr, Const):
             raise Unsupported("an output does not depend on any input")
+        if not program.has_reductions and not store.expr.per_column:
+            raise Unsupported("an output is the same everywhere: it depends on single elements alone")
         if dtype == "bool" or (dtype == "int64") != _is_index(store.expr):
             raise Unsupported(f"no recipe covers a computed {dtype} output")
 
@@ -56,14 +58,13 @@ class Variant:
     text: pointwise.KernelText
     title: str
     scratch: str | None = None  # fp32 values of workspace
+    program: Program | None = None  # where it is another than the one asked about
 
 
 def _variants(program: Program, name: str, class_name: str) -> Iterator[Variant]:
     fast = half_results(program.graph)
     if not program.has_reductions:
-        for flat in pointwise.schedules(program):
-            title = f"{class_name} in one pass over memory: every tensor is read or written once."
-            yield Variant(flat.constants(), pointwise.emit(program, name, fast=fast), title)
+        yield from _pointwise(program, name, class_name, fast=fast)
         return
     columns = ("COLUMNS", program.columns, "elements of a row")
     if one_row.applies(program):
@@ -84,10 +85,22 @@ def _variants(program: Program, name: str, class_name: str) -> Iterator[Variant]
         yield Variant((columns, *schedule.constants()), text, title)
 
 
+def _pointwise(program: Program, name: str, class_name: str, *, fast: bool) -> Iterator[Variant]:
+    shared = sharing(program)
+    if shared is not None:
+        title = f"{class_name} in one pass over memory; elements of a thread share the broadcast operands."
+        text = pointwise.emit(shared, name, fast=fast)
+        for flat in pointwise.schedules(shared)[:2]:
+            yield Variant(flat.constants(), text, title, program=shared)
+    for flat in pointwise.schedules(program):
+        title = f"{class_name} in one pass over memory: every tensor is read or written once."
+        yield Variant(flat.constants(), pointwise.emit(program, name, fast=fast), title)
+
+
 def _drafts(program: Program, inspection: Inspection, target: Target) -> tuple[Draft, ...]:
     drafts = []
     for variant in _variants(program, snake(target.class_name), target.class_name):
         parts = Parts(variant.title, variant.constants, variant.text.lines, variant.text.tensors, variant.scratch)
-        source = write(program, inspection, target, parts)
+        source = write(variant.program or program, inspection, target, parts)
         drafts.append(Draft(source, {n.lower(): v for n, v, _ in variant.constants}, variant.title))
     return tuple({hashlib.sha256(d.source.encode()).digest(): d for d in drafts}.values())

@@ -313,7 +313,7 @@ def _kernel(tensors: Tensors, name: str, body: list[str], slots: int) -> list[st
         "    row = cutlass.min(at, rows - 1)  # threads past the last row redo it and store nothing",
         *(
             [
-                "    smem = cutlass.utils.SmemAllocator()",
+                "    smem = cutlass.memory.SmemAllocator()",
                 f"    layout = cute.make_layout(({slots}, ROWS_PER_BLOCK, WARPS_PER_ROW))",
                 "    sRow = smem.allocate_tensor(cutlass.Float32, layout, 4)",
             ]

@@ -86,10 +86,8 @@ def _statements(function: Node) -> list[Node]:
 
 def _indent(source: Source, node: Node) -> str:
     """The white space that begins the node's line."""
-    start = source.span(node).start
-    line = source.lines.span(source.lines.line_of(start))
-    match = re.match(r"[ \t\f]*", source.text[line.start : start])
-    return match[0] if match else ""
+    line = source.data[node.start_byte - node.start_point.column : node.start_byte]
+    return line[: len(line) - len(line.lstrip(b" \t\f"))].decode()
 
 
 def _field(source: Source, node: Node, name: str) -> str | None:
@@ -112,10 +110,11 @@ def _parameters(source: Source, node: Node | None) -> tuple[Parameter, ...]:
 
 def _parameter(source: Source, node: Node, kind: ParameterKind) -> Parameter | None:
     if node.type in ("default_parameter", "typed_default_parameter"):
-        name, annotation, default = (_field(source, node, field) for field in ("name", "type", "value"))
-        return Parameter(name or "", kind, annotation, default)
-    annotation = _field(source, node, "type") if node.type == "typed_parameter" else None
+        name, annotation = _field(source, node, "name"), _field(source, node, "type")
+        return Parameter(name or "", kind, annotation, _field(source, node, "value"))
+    annotation = None
     if node.type == "typed_parameter":
+        annotation = _field(source, node, "type")
         node = node.named_children[0]
     if node.type == "identifier":
         return Parameter(source.read(node), kind, annotation)

@@ -67,13 +67,17 @@ def class_nodes(source: Source) -> Iterator[ClassNode]:
 
 
 def _visit(node: Node, names: Names, prefix: str) -> Iterator[ClassNode]:
-    definition = node.child_by_field_name("definition") if node.type == "decorated_definition" else node
-    if definition is not None and definition.type == "class_definition":
-        yield from _visit_class(node, definition, names, prefix)
-    elif node.type in _COMPOUND:
+    kind = node.type
+    if kind == "class_definition":
+        yield from _visit_class(node, node, names, prefix)
+    elif kind == "decorated_definition":
+        definition = node.child_by_field_name("definition")
+        if definition is not None and definition.type == "class_definition":
+            yield from _visit_class(node, definition, names, prefix)
+    elif kind in _COMPOUND:
         for child in node.named_children:
             yield from _visit(child, names, prefix)
-    else:
+    elif kind != "function_definition":
         names.bind(node)
 
 

@@ -49,9 +49,10 @@ def _width(text: str, encoding: Encoding) -> int:
 
 
 def _line_starts(text: str) -> list[int]:
-    if "\r" in text:
+    if not text.isascii():
         return [0, *(match.end() for match in _LINE_END.finditer(text))]
-    return list(accumulate((len(line) + 1 for line in text.split("\n")[:-1]), initial=0))
+    starts = list(accumulate(map(len, text.encode().splitlines(keepends=True)), initial=0))  # bytes end lines as we do
+    return starts if text.endswith(("\n", "\r")) or len(starts) == 1 else starts[:-1]
 
 
 class Lines:

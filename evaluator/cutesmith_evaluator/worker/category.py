@@ -17,7 +17,7 @@ _HEAVY: dict[Category, set[str]] = {
 _NORM = {"layer_norm", "rms_norm", "group_norm", "batch_norm", "instance_norm"}
 _SOFTMAX = {"softmax", "log_softmax"}
 _REDUCTION = {"sum", "mean", "prod", "amax", "amin", "max", "min", "argmax", "argmin", "var", "std", "var_mean"}
-_REDUCTION |= {"std_mean", "any", "all", "logsumexp", "norm", "linalg_vector_norm", "count_nonzero", "nansum"}
+_REDUCTION |= {"std_mean", "any", "all", "logsumexp", "norm", "linalg_vector_norm", "nansum", "cosine_similarity"}
 _SCALES = {"div", "div_", "rsqrt", "sqrt", "reciprocal"}
 
 

@@ -116,6 +116,8 @@ def _checked(examiner: Examiner, case: Case, outcome: Outcome) -> bool:
         torch.cuda.empty_cache()
         result = Result(note="left out, the device's memory does not suffice")
     binding = not case.resized or kernel_module(examiner.candidate) is not None
+    if not case.precise:
+        result.measured.clear()
     outcome.add(case.label, result, binding=binding)
     return not (binding and result.findings)
 

@@ -20,6 +20,7 @@ class Case:
     own: bool = False  # the task's own inputs: they must be supported, and KernelBench's criterion is applied
     strict: bool = False  # NaN and infinities must be eager's own
     resized: bool = False  # other sizes than the task's
+    precise: bool = True  # its errors count for the precision, not only for right and wrong
 
 
 @dataclass(frozen=True)

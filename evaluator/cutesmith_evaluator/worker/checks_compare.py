@@ -13,12 +13,12 @@ from cutesmith_evaluator.worker.checks_case import Outputs, Result
 from cutesmith_evaluator.worker.checks_layout import name_of
 from cutesmith_evaluator.worker.checks_state import tf32_possible
 from cutesmith_evaluator.worker.inputs import tensors
-from cutesmith_evaluator.worker.numerics import Closeness, Comparison, chunks, is_floating, limit, ulp, wrong
+from cutesmith_evaluator.worker.numerics import Closeness, Comparison, chunks, flat, is_floating, limit, ulp, wrong
 from cutesmith_evaluator.worker.numerics_bits import differing, equal_bits, special_differs
 from cutesmith_evaluator.worker.numerics_float64 import Float64, NoFloat64Error
 from cutesmith_evaluator.worker.numerics_patterns import WrongElements
 
-Differs = Callable[[Tensor, Tensor], Tensor]
+Differs = Callable[..., Tensor]  # (got, expected…) → bool
 Slice = tuple[slice | None, list[Tensor]]
 
 
@@ -40,15 +40,29 @@ class Comparer:
     def compare(self, outputs: Outputs, result: Result) -> None:
         """Adds what is wrong, or else how large the errors are."""
         for place, (got, eager) in enumerate(zip(outputs.got, outputs.eager, strict=True)):
-            differs = partial(special_differs, strict=outputs.case.strict) if is_floating(eager) else differing
-            found = _wrong_elements(got)
-            _collect(found, got, eager, differs, 0)
+            found = self._plainly_wrong(outputs, place)
             if found.count:
                 result.findings.append(self._finding(outputs, place, found))
             if outputs.case.own and is_floating(eager):
                 result.kernelbench_ok &= _kernelbench_ok(got, eager)
         if not result.findings:
             self._measure(outputs, result)
+
+    def _plainly_wrong(self, outputs: Outputs, place: int) -> WrongElements:
+        """Integers that are not eager's; NaN and infinities that are neither eager's nor the float64 reference's."""
+        got, eager, strict = outputs.got[place], outputs.eager[place], outputs.case.strict
+        found = _wrong_elements(got)
+        if not is_floating(eager):
+            _collect(found, differing, 0, got, eager)
+            return found
+        _collect(found, partial(special_differs, strict=strict), 0, got, eager)
+        if not found.count:
+            return found
+        found = _wrong_elements(got)
+        for rows, reference in self._references(outputs):
+            differs = partial(_special_differs_from_both, strict=strict)
+            _collect(found, differs, _offset(got, rows), _part(got, rows), _part(eager, rows), reference[place])
+        return found
 
     def _measure(self, outputs: Outputs, result: Result) -> None:
         for place, comparison in self._errors(outputs).items():
@@ -77,9 +91,8 @@ class Comparer:
         got = outputs.got[place]
         found = _wrong_elements(got)
         for rows, reference in self._references(outputs):
-            offset = rows.start * got[0].numel() if rows else 0
             far = lambda mine, theirs: (mine.double() - theirs).abs() > threshold  # noqa: E731
-            _collect(found, _part(got, rows), reference[place], far, offset)
+            _collect(found, far, _offset(got, rows), _part(got, rows), reference[place])
         return found
 
     def _references(self, outputs: Outputs) -> Iterator[Slice]:
@@ -125,11 +138,20 @@ def _wrong_elements(output: Tensor) -> WrongElements:
     return WrongElements(shape, output.device)
 
 
-def _collect(found: WrongElements, got: Tensor, expected: Tensor, differs: Differs, offset: int) -> None:
-    for start, (mine, theirs) in chunks(got, expected):
-        wrongs = differs(mine, theirs)
+def _collect(found: WrongElements, differs: Differs, offset: int, got: Tensor, *expected: Tensor) -> None:
+    """`offset`: flat index of the tensors' first element in the whole output."""
+    for start, (mine, *theirs) in chunks(got, *expected):
+        wrongs = differs(mine, *theirs)
         if bool(wrongs.any()):
-            found.add(offset + start, wrongs, mine, theirs)
+            found.add(offset + start, wrongs, mine, theirs[0])
+
+
+def _special_differs_from_both(got: Tensor, eager: Tensor, reference: Tensor, *, strict: bool) -> Tensor:
+    return special_differs(got, eager, strict=strict) & special_differs(got, reference, strict=strict)
+
+
+def _offset(output: Tensor, rows: slice | None) -> int:
+    return flat(output[0]).numel() * rows.start if rows else 0
 
 
 def _kernelbench_ok(got: Tensor, eager: Tensor) -> bool:

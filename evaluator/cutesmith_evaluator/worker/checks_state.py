@@ -27,6 +27,7 @@ class State:
     module: dict[str, tuple[int, int]]  # name → (address, fingerprint)
     generators: tuple[object, ...]
     settings: Settings
+    kept: tuple[torch.UntypedStorage, ...]  # the module's memory: freed, it could come back at the same address
 
 
 def state(module: nn.Module, inputs: Inputs, device: torch.device) -> State:
@@ -35,6 +36,7 @@ def state(module: nn.Module, inputs: Inputs, device: torch.device) -> State:
         {name: (tensor.data_ptr(), fingerprint(tensor)) for name, tensor in _named_state(module)},
         generators(device),
         settings(device),
+        tuple(tensor.untyped_storage() for _, tensor in _named_state(module)),
     )
 
 

@@ -84,17 +84,17 @@ def _warm_up(candidate: LoadedCandidate, subject: Subject) -> BaseException | No
 
 
 def _finding(failure: BaseException, candidate: LoadedCandidate, compiles: dsl.Compiles) -> Finding:
-    if compiles.error is not None:
+    if compiles.error is not None and not dsl.wants_driver(compiles.error):
         return dsl.finding_of_compile(compiles.error, candidate.path)
-    if isinstance(candidate, KernelBenchCandidate):
+    if compiles.error is not None or isinstance(candidate, KernelBenchCandidate):
         return _needs_device(candidate)
     return finding_of(failure, "warm-up-raised", "warming up", candidate.path)
 
 
 def _needs_device(candidate: LoadedCandidate) -> Finding:
     message = (
-        f"{candidate.path.name} can only be compiled with real tensors: its ModelNew was not compiled; "
-        "run it on a machine with a CUDA device."
+        f"{candidate.path.name} compiles only with a device (real tensors, or what the driver knows of one); "
+        "it was not compiled here: try it on a machine with a CUDA device."
     )
     return Finding("needs-device", message, None, str(candidate.path), "information")
 

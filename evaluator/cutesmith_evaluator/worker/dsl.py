@@ -143,6 +143,11 @@ def _dynamic_shared(host: str) -> dict[str, int]:
     return found
 
 
+def wants_driver(error: BaseException) -> bool:
+    """Whether a compile failed only because this machine has no CUDA driver (`min_blocks_per_mp` asks it)."""
+    return type(error).__name__ == "DynamicLibNotFoundError"
+
+
 def finding_of_compile(error: BaseException, candidate: Path) -> Finding:
     """The DSL's error at the line of the candidate that caused it."""
     text = _COLOUR.sub("", str(error))

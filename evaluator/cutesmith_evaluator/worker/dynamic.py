@@ -31,6 +31,7 @@ MAX_TRACES = 40
 Dim = tuple[int, int]  # argument position, dimension
 Group = tuple[Dim, ...]
 _SHAPE = "a shape"
+_CUTS = {torch.ops.aten.chunk.default, torch.ops.aten.tensor_split.sections}  # into parts, whatever their sizes
 
 
 def dynamic_dims(subject: Subject, traced: Trace) -> tuple[Group, ...]:
@@ -165,7 +166,12 @@ def _skeleton(graph: fx.Graph) -> Hashable:
 def _kind(node: fx.Node) -> Hashable:
     values = node.meta.get("val")
     values = values if isinstance(values, list | tuple) else (values,)
-    return tuple((value.dtype, value.dim()) if isinstance(value, Tensor) else None for value in values)
+    cut = _named_arguments(node).get("dim", 0) if node.target in _CUTS else None
+    return tuple(_tensor_kind(value, cut) if isinstance(value, Tensor) else None for value in values)
+
+
+def _tensor_kind(value: Tensor, cut: object) -> Hashable:
+    return (value.dtype, value.dim(), value.shape[cut] if isinstance(cut, int) else None)
 
 
 def _fixed(node: fx.Node, places: dict[fx.Node, Ref]) -> Hashable:

@@ -44,6 +44,8 @@ def finding_of(error: BaseException, kind: str, doing: str, file: Path) -> Findi
     if isinstance(error, MemoryError) or any(words in str(error) for words in _OUT_OF_MEMORY):
         message = f"Memory ran out while {doing} ({place}); use smaller sizes or raise the worker's memory limit."
         return Finding("out-of-memory", message, line, str(file))
+    if isinstance(error, SyntaxError) and line:
+        return Finding("syntax-error", f"{place} does not parse: {error.msg}.", line, str(file))
     return Finding(kind, f"{place} failed while {doing}: {summary(error)}", line, str(file))
 
 

@@ -14,7 +14,7 @@ from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec
 
 from cutesmith_evaluator.types import Arg, GraphInput, Node, Ref, TensorSpec
 from cutesmith_evaluator.worker.arguments import completed, dtype_name
-from cutesmith_evaluator.worker.limits import check_call, check_constant, check_outputs, refusal
+from cutesmith_evaluator.worker.limits import check_call, check_constant, check_outputs, is_literal, refusal
 from cutesmith_evaluator.worker.tracing import Subject, Trace, results
 
 _aten = torch.ops.aten
@@ -73,11 +73,11 @@ def line_of(node: fx.Node, file: Path) -> int | None:
 
 def _leaf_positions(arguments: tuple[object, ...]) -> list[int]:
     """The argument each of the program's inputs belongs to: a tuple is as many inputs as it has items."""
-    return [
-        position
-        for position, value in enumerate(arguments)
-        for _ in range(len(value) if isinstance(value, tuple) else 1)
-    ]
+    return [position for position, value in enumerate(arguments) for _ in range(_leaves(value))]
+
+
+def _leaves(value: object) -> int:
+    return sum(map(_leaves, value)) if isinstance(value, tuple) else 1
 
 
 def _read_input(body: Body, node: fx.Node, spec: InputSpec, position: int | None, trace: Trace) -> None:
@@ -89,7 +89,7 @@ def _read_input(body: Body, node: fx.Node, spec: InputSpec, position: int | None
         body.inputs.append(GraphInput(node.name, "argument", spec_of(value), position=position))
         return
     constant = trace.program.constants.get(spec.target or "")
-    if spec.kind is InputKind.CONSTANT_TENSOR and isinstance(constant, Tensor) and constant.numel() == 1:
+    if is_literal(spec) and isinstance(constant, Tensor) and constant.numel() == 1:
         _read_number(body, node, constant)
         return
     path = check_constant(spec, value, body.file)

@@ -147,4 +147,6 @@ DISTRIBUTIONS: dict[str, Fill] = {
     "NaN sprinkled": _nan,
     "±Inf sprinkled": _infinite,
 }
+# Sums of equal numbers round all one way, so there the order of a sum decides and not the care taken.
+IMPRECISE = ("all equal",)
 STRICT = ("NaN sprinkled", "±Inf sprinkled")  # where NaN and infinities must be eager's own

@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_map
 from cutesmith_evaluator.worker.checks_case import Case
 from cutesmith_evaluator.worker.inputs import (
     DISTRIBUTIONS,
+    IMPRECISE,
     STRICT,
     Group,
     Inputs,
@@ -91,7 +92,7 @@ def _distributions(module: nn.Module, own: Inputs, names: tuple[str, ...]) -> It
             yield f"no {name} inputs: the module itself refuses such values"
             continue
         redraw(own, name, seed)
-        yield Case(f"{name} inputs", own, strict=name in STRICT)
+        yield Case(f"{name} inputs", own, strict=name in STRICT, precise=name not in IMPRECISE)
 
 
 def _chosen(plan: Plan, big: bool) -> tuple[str, ...]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect as introspection
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor
 
-from cutesmith_evaluator.types import Graph, Guard, Inspection, Task
+from cutesmith_evaluator.types import Arg, Graph, Guard, Inspection, Task
 from cutesmith_evaluator.worker.category import categorise
 from cutesmith_evaluator.worker.cost import flops, minimal_bytes, used_names
 from cutesmith_evaluator.worker.dynamic import dynamic_dims
@@ -18,7 +18,7 @@ from cutesmith_evaluator.worker.graphs import Body, read_body
 from cutesmith_evaluator.worker.limits import check_arguments, check_module, refusal
 from cutesmith_evaluator.worker.reference import Reference, load_reference
 from cutesmith_evaluator.worker.tracing import Subject, Trace, prepare, trace
-from cutesmith_evaluator.worker.watch import Watch, as_guard_value, watch_module
+from cutesmith_evaluator.worker.watch import Watch, watch_module
 
 Progress = Callable[[str], None]
 
@@ -68,7 +68,7 @@ def _assembled(body: Body, traced: Trace, watch: Watch, subject: Subject) -> Gra
 
 def _argument_guards(arguments: tuple[object, ...]) -> tuple[Guard, ...]:
     return tuple(
-        Guard(as_guard_value(value)[1], position=position)
+        Guard(cast(Arg, value), position=position)  # check_arguments has seen to it
         for position, value in enumerate(arguments)
         if not isinstance(value, Tensor)
     )

@@ -9,15 +9,15 @@ from torch import Tensor, fx, nn
 from torch._ops import OpOverload
 from torch.export.graph_signature import InputKind, InputSpec, OutputKind, TensorArgument
 from torch.nn.modules import module as torch_module
-from torch.nn.parameter import is_lazy
 
+from cutesmith_evaluator.names import attribute_expression
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.tracing import Subject, Trace, results
+from cutesmith_evaluator.worker.watch import is_plain
 
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks")
 _GLOBAL_HOOKS = ("_global_forward_pre_hooks", "_global_forward_hooks")
-_PLAIN = (bool, int, float, str, torch.dtype)
 
 
 def refusal(kind: str, what: str, file: Path, line: int | None = None) -> TaskError:
@@ -27,13 +27,11 @@ def refusal(kind: str, what: str, file: Path, line: int | None = None) -> TaskEr
 
 
 def check_module(module: nn.Module, file: Path) -> None:
-    """Hooks would be bypassed by a kernel; lazy parameters have no shape yet."""
+    """Hooks would be bypassed by a kernel."""
     for path, part in module.named_modules():
         name = path or "the module itself"
         if any(getattr(part, hooks, None) for hooks in _HOOKS):
             raise refusal("hooks", f"has hooks on {name}, which a kernel would bypass; remove them", file)
-        if any(parameter is not None and is_lazy(parameter) for parameter in part._parameters.values()):
-            raise refusal("lazy-module", f"has lazy parameters in {name}; give their sizes", file)
     if any(getattr(torch_module, hooks, None) for hooks in _GLOBAL_HOOKS):
         raise refusal("hooks", "runs under global module hooks, which a kernel would bypass; remove them", file)
 
@@ -43,22 +41,28 @@ def check_arguments(arguments: tuple[object, ...], file: Path) -> None:
     for position, value in enumerate(arguments):
         if isinstance(value, Tensor):
             _check_tensor(value, f"takes argument {position}", file, None)
-        elif not _is_plain(value):
+        elif not is_plain(value):
             what = f"takes a {type(value).__name__} as argument {position}; pass tensors, numbers, strings or tuples"
             raise refusal("unsupported-argument", what, file)
 
 
 def check_constant(spec: InputSpec, value: Tensor, file: Path) -> str:
-    """The attribute path of a piece of state. A tensor that no attribute leads to has none."""
+    """What leads from the module to a piece of state, as Python after `module.`."""
     path = spec.target or ""
     if spec.kind is InputKind.CUSTOM_OBJ or spec.kind is InputKind.TOKEN:
         raise refusal("unsupported-op", "uses a custom object or an effectful op", file)
-    if spec.kind is InputKind.CONSTANT_TENSOR and path.rpartition(".")[2].startswith("lifted_tensor"):
+    if is_literal(spec):
         raise refusal("unregistered-constant", "uses a tensor made elsewhere; register it as a buffer", file)
     if value.device.type != "cuda":
         raise refusal("cpu-constant", f"uses self.{path}, which stays on the CPU; register it as a buffer", file)
     _check_tensor(value, f"uses self.{path}", file, None)
-    return path
+    return attribute_expression(path)
+
+
+def is_literal(spec: InputSpec) -> bool:
+    """Whether torch found a tensor that is no attribute: one made in forward, or a global."""
+    name = (spec.target or "").rpartition(".")[2]
+    return spec.kind is InputKind.CONSTANT_TENSOR and name.startswith("lifted_tensor")
 
 
 def check_call(node: fx.Node, file: Path, line: int | None) -> None:
@@ -66,7 +70,7 @@ def check_call(node: fx.Node, file: Path, line: int | None) -> None:
     if not isinstance(node.target, OpOverload):
         name = getattr(node.target, "__name__", str(node.target))
         raise refusal("unsupported-op", f"uses {name}, which is not an aten op", file, line)
-    if torch.Tag.nondeterministic_seeded in node.target.tags:
+    if torch.Tag.nondeterministic_seeded in node.target.tags and _argument(node, "dropout_p") != 0:
         raise refusal("random", f"draws random numbers ({node.target}) in eval mode", file, line)
     values = node.meta.get("val")
     for value in values if isinstance(values, list | tuple) else (values,):
@@ -111,5 +115,10 @@ def _check_tensor(value: Tensor, doing: str, file: Path, line: int | None) -> No
         raise refusal("data-dependent", f"{doing}: a shape that depends on values", file, line)
 
 
-def _is_plain(value: object) -> bool:
-    return value is None or isinstance(value, _PLAIN) or (type(value) is tuple and all(map(_is_plain, value)))
+def _argument(node: fx.Node, name: str) -> object:
+    """An argument by name, given or by default; None where the op has none of that name."""
+    assert isinstance(node.target, OpOverload)
+    for place, formal in enumerate(node.target._schema.arguments):
+        if formal.name == name:
+            return node.args[place] if place < len(node.args) else node.kwargs.get(name, formal.default_value)
+    return None

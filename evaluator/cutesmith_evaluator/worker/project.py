@@ -1,6 +1,7 @@
 """Imports a file of the user's as its project would: real package names, relative imports, its folder on sys.path.
 
-A worker outlives edits, so modules of the project are forgotten and imported again once one of their files changed.
+A worker outlives edits, so modules of the project are forgotten and imported again once one of their files changed. It
+also outlives tasks: another folder's file gets modules of its own, though they may have the same names.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import importlib.util
 import os
 import sys
 import sysconfig
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
@@ -17,21 +19,36 @@ from cutesmith_evaluator.worker.failures import user_code
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _Stamp = tuple[int, int]
-_stamps: dict[str, _Stamp] = {}  # module name → its file when it was imported
+
+
+@dataclass
+class _Imported:
+    """What this process has of the user's. `folders`: the project's root and the folder its packages lie in."""
+
+    folders: tuple[Path, Path] | None = None
+    stamps: dict[str, _Stamp] = field(default_factory=dict)  # module name → its file when it was imported
+    paths: list[str] = field(default_factory=list)  # what was added to sys.path
+
+
+_imported = _Imported()
 
 
 def import_file(file: Path) -> ModuleType:
     """The module of `file`, as its project imports it. Raises TaskError when the import fails."""
     package_root = _package_root(file)
     project = _project_root(package_root)
-    _forget_changed(project)
+    if _imported.folders != (project, package_root) or _has_changed():
+        _forget()
+    _imported.folders = (project, package_root)
     _extend_path(file, package_root, project)
+    importlib.invalidate_caches()
     with user_code("import-error", "being imported", file):
         os.chdir(project)
         try:
             return _import(file, package_root)
         finally:
-            _stamp(project)
+            for name, stamp in _modules_under(project, package_root).items():
+                _imported.stamps.setdefault(name, stamp)
 
 
 def _package_root(file: Path) -> Path:
@@ -50,11 +67,13 @@ def _project_root(folder: Path) -> Path:
 
 
 def _extend_path(file: Path, package_root: Path, project: Path) -> None:
-    for folder in (project, package_root):
-        if str(folder) not in sys.path:
-            sys.path.insert(0, str(folder))
+    for folder in (str(project), str(package_root)):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+            _imported.paths.append(folder)
     if str(file.parent) not in sys.path:  # a package's folder comes last: its types.py must not hide the library's
         sys.path.append(str(file.parent))
+        _imported.paths.append(str(file.parent))
 
 
 def _import(file: Path, package_root: Path) -> ModuleType:
@@ -96,30 +115,37 @@ def _script_name(file: Path) -> str:
     return file.stem if origin is None or Path(origin).resolve() == file.resolve() else f"_script_{file.stem}"
 
 
-def _forget_changed(project: Path) -> None:
-    mine = _modules_of(project)
-    if any(_stamps.get(name, stamp) != stamp for name, stamp in mine.items()):
-        for name in mine:
-            sys.modules.pop(name, None)
-            _stamps.pop(name, None)
-    importlib.invalidate_caches()
+def _has_changed() -> bool:
+    modules = {name: sys.modules.get(name) for name in _imported.stamps}
+    return any(
+        module is not None
+        and module.__file__ is not None
+        and _stamp_of(Path(module.__file__)) != _imported.stamps[name]
+        for name, module in modules.items()
+    )
 
 
-def _stamp(project: Path) -> None:
-    for name, stamp in _modules_of(project).items():
-        _stamps.setdefault(name, stamp)
+def _forget() -> None:
+    for name in _imported.stamps:
+        sys.modules.pop(name, None)
+    for path in _imported.paths:
+        if path in sys.path:
+            sys.path.remove(path)
+    _imported.stamps.clear()
+    _imported.paths.clear()
 
 
-def _modules_of(project: Path) -> dict[str, _Stamp]:
+def _modules_under(*folders: Path) -> dict[str, _Stamp]:
     """The imported modules whose files are the project's own, with the present stamps of these files."""
     installed = {Path(path).resolve() for path in sysconfig.get_paths().values()}
     found: dict[str, _Stamp] = {}
     for name, module in list(sys.modules.items()):
         origin = getattr(module, "__file__", None)
-        if not isinstance(origin, str) or name.partition(".")[0] == "cutesmith_evaluator":
+        if not isinstance(origin, str) or name.startswith(("cutesmith_evaluator", "_candidate_")):
             continue
         file = Path(origin)
-        if file.is_relative_to(project) and not any(file.is_relative_to(folder) for folder in installed):
+        own = any(file.is_relative_to(folder) for folder in folders)
+        if own and not any(file.is_relative_to(folder) for folder in installed):
             found[name] = _stamp_of(file)
     return found
 

@@ -12,6 +12,7 @@ from types import ModuleType
 
 import torch
 from torch import nn
+from torch.nn.modules.lazy import LazyModuleMixin
 
 from cutesmith_evaluator.names import snake_case
 from cutesmith_evaluator.types import Finding, Task
@@ -36,7 +37,10 @@ class Reference:
 
     def build(self, device: torch.device | str) -> nn.Module:
         """A new instance in eval mode on `device`; equal weights every time (seed 0). Raises TaskError."""
-        module = self.construct(self.cls)
+        return self.placed(self.construct(self.cls), device)
+
+    def placed(self, module: nn.Module, device: torch.device | str) -> nn.Module:
+        """`module`, one of `construct`'s, in eval mode on `device`."""
         with user_code("constructor-raised", f"moving {self.task.qualname} to {device}", self.file):
             return place(module, indexed(device)).eval()
 
@@ -45,7 +49,13 @@ class Reference:
         seed_everything(0)
         with user_code("constructor-raised", f"constructing {cls.__qualname__}", self.file):
             args, kwargs = _constructor_arguments(self.make_init() if self.make_init else [])
-            return cls(*args, **kwargs)
+            module = cls(*args, **kwargs)
+        if any(isinstance(part, LazyModuleMixin) for part in module.modules()):
+            message = (
+                f"{self.file.name}: {cls.__qualname__} has parameters without a size; use layers that are not lazy."
+            )
+            raise TaskError(Finding("lazy-module", message, None, str(self.file)))
+        return module
 
     def inputs(self, seed: int, device: torch.device | str) -> tuple[object, ...]:
         """Fresh arguments of forward, all its positional parameters with defaults filled in.

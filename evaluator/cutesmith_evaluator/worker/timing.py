@@ -68,7 +68,7 @@ def _timed(clock: Clock, subject: Subject, params: Params, progress: Progress) -
         output_finding(subject, before),
     ]
     findings += [finding for finding in void if finding]
-    findings += [overhead_finding(clock, subject, lambda: subject.module(*subject.inputs)), *_adopted(samples)]
+    findings += [overhead_finding(clock, subject, lambda: subject.module(*subject.inputs))]
     valid = arms if not any(void) else {}
     copy_gbps = copied_bytes / statistics.median(samples["copy"]) / 1e6
     return _timing(subject, valid, copy_gbps, task_bytes, findings)
@@ -91,17 +91,6 @@ def _samples(clock: Clock, calls: Mapping[str, Call], budget_s: float) -> dict[s
 
 def _sampler(clock: Clock, call: Call, lead_ms: float) -> Callable[[], float]:
     return lambda: clock.sample(call, lead_ms)
-
-
-def _adopted(samples: Mapping[str, list[float]]) -> list[Finding]:
-    """The patched class, called directly and under torch.compile, beside the kernel alone."""
-    if "adopted" not in samples:
-        return []
-    times = {name: statistics.median(each) for name, each in samples.items()}
-    message = f"The patched class takes {times['adopted']:.4g} ms; the kernel alone {times['candidate']:.4g} ms."
-    if "adopted-compile" in times:
-        message = f"{message[:-1]}; the patched class under torch.compile {times['adopted-compile']:.4g} ms."
-    return [Finding("adopted-timing", message, severity="information")]
 
 
 def _timing(

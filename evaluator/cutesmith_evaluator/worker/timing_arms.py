@@ -19,7 +19,7 @@ from cutesmith_evaluator.worker.inputs import Inputs, tensors, total_bytes
 from cutesmith_evaluator.worker.numerics_bits import fingerprint
 from cutesmith_evaluator.worker.reference import Reference
 
-_LEAST_COPY = 256 << 20  # bytes, read and written together
+_LEAST_COPY = 32 << 20  # bytes; below this a copy measures launching
 
 
 @dataclass(frozen=True)
@@ -95,5 +95,6 @@ def copy_of(task_bytes: int, device: torch.device) -> tuple[int, Call]:
     """(bytes read and written, the call) of a device copy as big as the task, within a quarter of the free memory."""
     free = torch.cuda.mem_get_info(device)[0]
     half = min(max(task_bytes, _LEAST_COPY), free // 4) // 2
-    source, target = (torch.zeros(half, dtype=torch.uint8, device=device) for _ in range(2))
+    source = torch.randint(256, (half,), dtype=torch.uint8, device=device)  # zeros move faster than data do
+    target = torch.empty_like(source)
     return 2 * half, lambda: Tensor.copy_(target, source)

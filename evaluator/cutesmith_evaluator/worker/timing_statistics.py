@@ -6,11 +6,10 @@ import math
 import random
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, get_args
+from typing import get_args
 
-from cutesmith_evaluator.types import Arm
+from cutesmith_evaluator.types import Arm, ArmName
 
-ArmName = Literal["candidate", "eager", "compile", "control"]
 ARM_NAMES: tuple[ArmName, ...] = get_args(ArmName)
 
 _Z = 1.96  # 95 %

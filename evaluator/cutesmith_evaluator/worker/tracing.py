@@ -16,10 +16,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import ExportedProgram
 
 from cutesmith_evaluator.types import Finding
-from cutesmith_evaluator.worker.cudaless import CudaWithoutBuild
+from cutesmith_evaluator.worker.cudaless import cuda_without_build
 from cutesmith_evaluator.worker.decompositions import decomposition_table
 from cutesmith_evaluator.worker.failures import TaskError, finding_of, line_in
-from cutesmith_evaluator.worker.placement import moved, place
+from cutesmith_evaluator.worker.placement import moved
 from cutesmith_evaluator.worker.reference import Reference
 
 DEVICE = torch.device("cuda", 0)
@@ -58,7 +58,7 @@ def trace(subject: Subject) -> Trace:
         warnings.simplefilter("always")
         exported = export(subject, subject.arguments)
     surface, strides = _surface(exported), _output_strides(exported)
-    autocast = any("CUDA is not available. Disabling" in str(warning.message) for warning in warned)
+    autocast = any("CUDA is not available" in str(warning.message) for warning in warned)
     return Trace(surface, strides, decomposed(exported, subject), autocast)
 
 
@@ -91,7 +91,7 @@ def faking(mode: FakeTensorMode) -> Iterator[None]:
     """Everything inside runs on fake tensors and without autograd."""
     with ExitStack() as stack:
         if not torch.backends.cuda.is_built():
-            stack.enter_context(CudaWithoutBuild())
+            stack.enter_context(cuda_without_build())
         stack.enter_context(torch.no_grad())
         stack.enter_context(mode)
         yield
@@ -104,7 +104,7 @@ def _fake_module(reference: Reference, mode: FakeTensorMode) -> nn.Module:
     except TaskError:
         real = reference.construct(reference.cls)
     with faking(mode):
-        return place(real, DEVICE).eval()
+        return reference.placed(real, DEVICE)
 
 
 def _fake_arguments(reference: Reference, mode: FakeTensorMode) -> tuple[object, ...]:
@@ -118,7 +118,8 @@ def _fake_arguments(reference: Reference, mode: FakeTensorMode) -> tuple[object,
 
 
 def _surface(exported: ExportedProgram) -> tuple[str, ...]:
-    return tuple(str(node.target) for node in exported.graph.nodes if node.op == "call_function")
+    graphs = [module.graph for module in exported.graph_module.modules() if isinstance(module, fx.GraphModule)]
+    return tuple(str(node.target) for graph in graphs for node in graph.nodes if node.op == "call_function")
 
 
 def _output_strides(exported: ExportedProgram) -> tuple[tuple[int, ...] | None, ...]:

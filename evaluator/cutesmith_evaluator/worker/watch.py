@@ -15,20 +15,20 @@ from typing import Any
 import torch
 from torch import nn
 
+from cutesmith_evaluator.names import attribute_expression
 from cutesmith_evaluator.types import Arg, Guard
 
 _BASE_NAMES = frozenset(vars(nn.Module())) - {"training"}
-_PLAIN = (bool, int, float, str, type(None))
 
 
 @dataclass
 class Watch:
-    """What was read since `start` (values by attribute path), what cannot be guarded and what was written."""
+    """What was read (values by expression), what cannot be guarded and what was written, while `reading`."""
 
     reading: bool = False
     values: dict[str, Arg] = field(default_factory=dict)
     unguardable: dict[str, str] = field(default_factory=dict)  # path → what it is
-    written: dict[str, int] = field(default_factory=dict)  # path → line of the user's file or 0
+    written: dict[str, int] = field(default_factory=dict)  # path → line
 
     def guards(self) -> tuple[Guard, ...]:
         return tuple(Guard(value, path=path) for path, value in sorted(self.values.items()))
@@ -36,9 +36,14 @@ class Watch:
     def note_read(self, path: str, value: object) -> None:
         if isinstance(value, torch.Tensor | nn.Module | MethodType | ModuleType):
             return
-        known, plain = as_guard_value(value)
-        if known:
-            self.values[path] = plain
+        if is_plain(value):
+            self.values[path] = value  # pyright: ignore[reportArgumentType]
+        elif isinstance(value, enum.Enum):
+            self.values[f"{path}.name"] = value.name
+        elif isinstance(value, torch.dtype):
+            self.values[f"{path}.__repr__()"] = repr(value)
+        elif name := _qualified_name(value):
+            self.values[path] = name
         elif not _watch_object(value, path, self):
             self.unguardable[path] = f"a {type(value).__name__}"
 
@@ -47,16 +52,26 @@ def watch_module(module: nn.Module) -> Watch:
     """Notes reads of `module` and its submodules from now on; the module is not usable for anything else afterwards."""
     watch = Watch(values=_structure(module))
     for path, part in module.named_modules():
-        if not _watch_object(part, path, watch):
-            watch.unguardable[path or "self"] = f"a {type(part).__name__}"
+        if not _watch_object(part, attribute_expression(path), watch):
+            watch.unguardable[path or "__class__"] = f"a {type(part).__name__}"
     watch.reading = True
     return watch
+
+
+def is_plain(value: object) -> bool:
+    """Whether a guard holds the value as it is. A string with a colon would read as a function's name."""
+    if isinstance(value, str):
+        return type(value) is str and ":" not in value
+    if type(value) is tuple or isinstance(value, torch.Size):
+        return all(map(is_plain, value))
+    return value is None or type(value) in (bool, int, float)
 
 
 def _structure(module: nn.Module) -> dict[str, Arg]:
     """Classes of the submodules and parameters that are absent: what other constructor arguments would change."""
     found: dict[str, Arg] = {}
-    for path, part in module.named_modules():
+    for name, part in module.named_modules():
+        path = attribute_expression(name)
         prefix = f"{path}." if path else ""
         if path:
             found[f"{path}.__class__.__qualname__"] = type(part).__qualname__
@@ -65,34 +80,12 @@ def _structure(module: nn.Module) -> dict[str, Arg]:
     return found
 
 
-def as_guard_value(value: object) -> tuple[bool, Arg]:
-    """Whether a value can be a guard, and how it is written: functions, dtypes and enum members as "module:name"."""
-    if isinstance(value, str):
-        return ":" not in value, value
-    if isinstance(value, enum.Enum):
-        return True, f"{type(value).__module__}:{type(value).__qualname__}.{value.name}"
-    if isinstance(value, _PLAIN):
-        return True, value
-    if isinstance(value, torch.dtype):
-        return True, str(value).replace(".", ":")
-    if isinstance(value, tuple):
-        items = [as_guard_value(item) for item in value]
-        return all(known for known, _ in items), tuple(plain for _, plain in items)
-    return _as_name(value)
-
-
-def _as_name(value: object) -> tuple[bool, Arg]:
-    """A function or class that a module and a qualified name lead back to, public names of torch first."""
-    if not callable(value):
-        return False, None
-    for owner in ("torch.nn.functional", "torch", getattr(value, "__module__", None)):
-        for name in (getattr(value, "__name__", ""), getattr(value, "__qualname__", "")):
-            found: object = sys.modules.get(str(owner))
-            for part in name.split("."):
-                found = getattr(found, part, None)
-            if found is value:
-                return True, f"{owner}:{name}"
-    return False, None
+def _qualified_name(value: object) -> str | None:
+    """`module:qualname` of a function or class as it gives them itself; None where these do not tell it apart."""
+    owner, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if not callable(value) or not isinstance(owner, str) or not isinstance(name, str) or "<" in name:
+        return None
+    return f"{owner}:{name}"
 
 
 def _watch_object(target: Any, path: str, watch: Watch) -> bool:

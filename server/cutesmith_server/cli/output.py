@@ -10,13 +10,18 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+_LOG_WIDTH = 160
+
+
 def print_json(value: Any) -> None:
     """The one JSON object of `--json`."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
     sys.stdout.flush()
 
 
-def console() -> Console:
+def console(*, stderr: bool = False) -> Console:
+    """Of the terminal's width; wide where there is none, so that logs are not folded."""
     from rich.console import Console
 
-    return Console(highlight=False)
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else _LOG_WIDTH)

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from cutesmith_server.agent_process import AgentProcess, CandidateJudged, Died, Done, StageReached
+from cutesmith_server.cli.output import console
 from cutesmith_server.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -27,11 +28,10 @@ async def _quietly(job: Job) -> Done:
 
 
 async def _shown(job: Job) -> Done:
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
         return await _follow(job, progress, progress.add_task("starting", total=1.0))
 
 
@@ -55,7 +55,7 @@ def _show(event: StageReached | CandidateJudged, progress: Progress, bar: TaskID
 
     if isinstance(event, StageReached):
         progress.update(bar, description=event.stage, completed=event.fraction)
-        progress.console.print(Text(f"{event.stage:>9}  {event.message}"))
+        progress.console.print(Text(f"{event.stage:>9}  {event.message}"), soft_wrap=True)
     else:
         progress.console.print(Text(f"{'':>9}  {_judgement(event.candidate)}"))
 

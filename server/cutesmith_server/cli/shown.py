@@ -28,14 +28,14 @@ def show_report(report: Report, console: Console) -> None:
     if report.candidates:
         console.print(_table(report.candidates, report.best))
     for finding in report.all_findings:
-        console.print(_finding(finding))
+        console.print(_finding(finding), soft_wrap=True)
     if report.best_candidate is not None:
         console.print(Text(f"Best: {report.best}, {wording.headline(report.best_candidate)}", style="bold green"))
         for line in _details(report.best_candidate):
-            console.print(Text(line))
+            console.print(Text(line), soft_wrap=True)
     if report.estimate_ms is not None:
         console.print(Text(f"Estimate (roofline, not measured): {report.estimate_ms:.3g} ms"))
-    console.print(Text(report.stopped))
+    console.print(Text(report.stopped), soft_wrap=True)
     if report.patch:
         show_patch(report.patch, console)
 
@@ -54,8 +54,9 @@ def show_patch(patch: str, console: Console) -> None:
 
 def _table(candidates: Iterable[Candidate], best: str | None) -> Table:
     table = Table(box=None, pad_edge=False)
-    for name in ("candidate", "schedule", "stage", "result", "error vs fp64", "eager's", "ratio", "compile", "median"):
-        table.add_column(name)
+    for name in ("candidate", "stage", "result", "error vs fp64", "eager's", "ratio", "compile", "median"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("schedule", no_wrap=True)
     for each in candidates:
         table.add_row(*_row(each), style="bold" if each.id == best else None)
     return table
@@ -67,7 +68,6 @@ def _row(candidate: Candidate) -> tuple[str, ...]:
     median = next((arm.median_ms for arm in timing.arms if arm.name == "candidate"), None) if timing else None
     return (
         candidate.id,
-        " ".join(f"{name}={value}" for name, value in candidate.schedule.items()),
         candidate.stage,
         f"{result} ({candidate.precision})" if candidate.precision else result,
         f"{error.candidate:.2g} ({error.figure})" if error else "",
@@ -75,6 +75,7 @@ def _row(candidate: Candidate) -> tuple[str, ...]:
         f"{error.ratio:.2f}" if error else "",
         f"{candidate.compile_s:.2f} s" if candidate.compile_s is not None else "",
         f"{median:.4g} ms" if median is not None else "",
+        " ".join(f"{name}={value}" for name, value in candidate.schedule.items()),
     )
 
 

@@ -23,11 +23,12 @@ def read_target(text: str) -> Target:
     """Raises RefusedError (exit 2) when there is no such file, or it does not say which class is meant."""
     name, _, qualname = text.partition("::")
     path = Path(name).absolute()
-    data, outline = _read(path)
+    data, outline = read_file(path)
     return Target(path, qualname or _only_class(path, outline), data, outline)
 
 
-def _read(path: Path) -> tuple[bytes, Outline]:
+def read_file(path: Path) -> tuple[bytes, Outline]:
+    """Raises RefusedError (exit 2)."""
     try:
         data = path.read_bytes()
         return data, outline_of(data)

@@ -21,6 +21,7 @@ const QUIET_SETTINGS = {
   'extensions.ignoreRecommendations': true,
   'chat.disableAIFeatures': true,
   'editor.minimap.enabled': false,
+  'explorer.autoReveal': false,
   'git.enabled': false,
   'security.workspace.trust.startupPrompt': 'never',
   'security.workspace.trust.banner': 'never',
@@ -73,7 +74,7 @@ export class Editor {
   /** Opens the browser on a file of the folder. */
   async browse(file) {
     this.browser = await chromium.launch({ executablePath: '/usr/bin/chromium', headless: true, args: CHROMIUM_FLAGS });
-    const context = await this.browser.newContext({ viewport: { width: 1280, height: 720 } });
+    const context = await this.browser.newContext({ viewport: { width: 1120, height: 640 } });
     this.page = await context.newPage();
     this.page.setDefaultTimeout(WAIT);
     const host = `127.0.0.1:${this.port}`;
@@ -82,6 +83,11 @@ export class Editor {
     await this.page.goto(`http://${host}/?${query}`);
     await this.page.waitForSelector('.monaco-workbench', { timeout: 2 * WAIT });
     await this.#activeTab(file).waitFor({ timeout: 2 * WAIT });
+  }
+
+  /** A tab by the end of its file's name. */
+  tab(ending) {
+    return this.page.locator(`.tab[data-resource-name$="${ending}"]`);
   }
 
   #activeTab(file) {
@@ -118,9 +124,12 @@ export class Editor {
     const input = this.page.locator('.quick-input-widget input').first();
     await input.waitFor({ state: 'visible' });
     await input.fill(`>${title}`);
-    const row = this.page.locator('.quick-input-list .monaco-list-row', { hasText: title }).first();
-    await row.waitFor();
-    await row.click();
+    await this.pick(title);
+  }
+
+  /** Picks an entry of the list that is asked with. */
+  async pick(title) {
+    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: title }).first().click();
   }
 
   /** Whether the palette offers a command. */
@@ -134,9 +143,12 @@ export class Editor {
     return found > 0;
   }
 
+  /** In the workspace trust editor, which is open. */
   async trustWorkspace() {
-    await this.command('Workspaces: Manage Workspace Trust');
-    await this.page.locator('.workspace-trust-editor .monaco-button', { hasText: /^Trust$/ }).first().click();
+    await this.page
+      .locator('.workspace-trust-editor .monaco-button', { hasText: /^Trust$/ })
+      .first()
+      .click();
     await this.statusBar('Restricted Mode').waitFor({ state: 'detached' });
     await this.page.locator('.monaco-modal-editor-block .codicon-close').click();
   }

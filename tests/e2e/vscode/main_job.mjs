@@ -2,93 +2,94 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { Project, PYTHON } from './project.mjs';
+import { until } from './steps.mjs';
 
 const JOB_DEADLINE = 90_000;
 const MODULE = 'new_gelu.py';
 const KERNEL = 'new_gelu_cute.py';
-const WITNESS = 'witness.py';
-// Leaves a file behind when anything runs it.
-const WITNESS_SOURCE = `import pathlib
-
-from torch import nn
-
-pathlib.Path(__file__).with_suffix(".ran").touch()
-
-
-class Witness(nn.Module):
-    def forward(self, x):
-        return x * 2
-
-
-def get_inputs():
-    return []
-`;
 
 const project = new Project('main-job');
 project.addExample(MODULE);
-project.add(WITNESS, WITNESS_SOURCE);
 const original = project.read(MODULE);
+const hasKernel = () => existsSync(project.path(KERNEL));
 let editor;
 
-await project.step('VS Code starts with the extension, in Restricted Mode', async () => {
-  editor = await project.openEditor(MODULE, { 'cutesmith.interpreter': PYTHON });
-  await editor.statusBar('Restricted Mode').waitFor();
-});
-
-await project.step('modules are found', async () => {
+await project.step('the module has a lens', async () => {
+  editor = await project.openEditor(MODULE, { 'cutesmith.interpreter': PYTHON }, { trusted: true });
   await editor.lens('Generate CuTe kernel').waitFor({ timeout: 60_000 });
-});
-
-await project.step('generating is refused until the workspace is trusted, and nothing was run', async () => {
-  await editor.open(WITNESS);
-  await editor.lens('Generate CuTe kernel').click();
-  await editor.notification(/trust/i).waitFor();
-  assert.equal(existsSync(project.path('witness.ran')), false, 'the file was run');
-  await editor.dismissNotifications();
-});
-
-await project.step('trusting the workspace restarts the server', async () => {
-  await editor.trustWorkspace();
-  await editor.open(MODULE);
-  await editor.lens('Generate CuTe kernel').waitFor();
   await project.picture('vscode-lens.png');
 });
 
-await project.step('Generate shows its progress', async () => {
+await project.step('Generate shows its progress in the lens and the status bar', async () => {
   await editor.lens('Generate CuTe kernel').click();
-  await editor.lens('Cancel').waitFor();
   await editor.statusBar('CuteSmith: NewGELU').waitFor();
+  await editor.lens(/^compile: /).waitFor({ timeout: JOB_DEADLINE });
   await project.picture('vscode-progress.png');
 });
 
-await project.step('a kernel is offered, with a diagnostic at the class', async () => {
-  const verdict = editor.lens(/^Accept$|^No CuTe kernel/);
-  await verdict.waitFor({ timeout: JOB_DEADLINE });
-  assert.equal(await verdict.innerText(), 'Accept');
-  await editor.statusBar('CuteSmith: 1 ready').waitFor();
-  await editor.page.locator('.squiggly-info').first().waitFor({ state: 'attached' });
-  assert.equal(project.read(MODULE), original, 'the file was changed before anything was accepted');
-  assert.equal(existsSync(project.path(KERNEL)), false, 'the kernel was written before it was accepted');
-  await project.picture('vscode-ready.png');
+await project.step('Cancel ends the job', async () => {
+  await editor.lens('Cancel').click();
+  await editor.lens('Generate CuTe kernel').waitFor();
+  await editor.statusBar(/^\s*CuteSmith\s*$/).waitFor();
+});
+
+await project.step(
+  'from the palette, a kernel is made and offered with a diagnostic; no file has changed',
+  async () => {
+    await editor.clickLine('class NewGELU');
+    await editor.command('CuteSmith: Generate CuTe Kernel');
+    const verdict = editor.lens(/^Accept$|^No CuTe kernel/);
+    await verdict.waitFor({ timeout: JOB_DEADLINE });
+    assert.equal(await verdict.innerText(), 'Accept');
+    await editor.statusBar('CuteSmith: 1 to review').waitFor();
+    await editor.page.locator('.squiggly-info').first().waitFor({ state: 'attached' });
+    assert.equal(project.read(MODULE), original);
+    assert.equal(hasKernel(), false);
+  },
+);
+
+await project.step('Review opens the patch and the kernel', async () => {
+  await editor
+    .lens('compiled, not validated')
+    .or(editor.lens(/^validated|vs /))
+    .first()
+    .click();
+  await editor.tab('.diff').waitFor();
+  await editor.tab(KERNEL).waitFor();
+  await editor.open(MODULE);
+  await editor.command('View: Close Other Editors in Group');
+  await editor.tab(KERNEL).waitFor({ state: 'detached' });
 });
 
 await project.step('the code action Accept puts the kernel into the class', async () => {
   await editor.clickLine('class NewGELU');
-  await (await editor.codeAction('Accept CuTe kernel')).click();
+  const accept = await editor.codeAction('Accept CuTe kernel');
+  await project.picture('vscode-actions.png');
+  await accept.click();
   await editor.answerIfAsked('Accept');
-  await editor.lens('Remove').waitFor();
+  await editor.lens(/^Remove$/).waitFor();
   await editor.save();
-  assert.match(project.read(MODULE), /if new_gelu_cute\.supports\(self, x\):/);
+  await until(() => /if new_gelu_cute\.supports\(self, x\):/.test(project.read(MODULE)), 'the class asks the kernel');
   assert.match(project.read(KERNEL), /^def supports\(/m);
+  await editor.lens(/^CuTe kernel$/).waitFor();
   await project.picture('vscode-accepted.png');
+});
+
+await project.step('Validate gives a verdict on the kernel that lies beside the module', async () => {
+  await editor.clickLine('class NewGELU');
+  await editor.command('CuteSmith: Validate a Kernel Against Its Module');
+  await editor.pick(`Validate ${KERNEL} against NewGELU`);
+  await editor.lens(/^(compile|validate): /).waitFor({ timeout: JOB_DEADLINE });
+  await editor.lens(/^CuTe kernel$/).waitFor({ timeout: JOB_DEADLINE });
 });
 
 await project.step('the palette command Remove restores the file byte for byte', async () => {
   await editor.clickLine('class NewGELU');
   await editor.command('CuteSmith: Remove CuTe Kernel');
-  await editor.lens('Generate CuTe kernel').waitFor();
+  await editor.lens(/^Remove$/).waitFor({ state: 'detached' });
   await editor.save();
-  assert.equal(project.read(MODULE), original);
+  await until(() => project.read(MODULE) === original, 'the file is as it was');
+  assert.equal(hasKernel(), false);
 });
 
 await project.finish();

@@ -2,7 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 /** Ids of the language servers that descend from a process. */
 export function serverProcesses(ancestor) {
-  const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap(describe);
+  const all = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap(describe);
   const parents = new Map(all.map(({ pid, parent }) => [pid, parent]));
   return all
     .filter(({ command }) => /^\S*python\S* .*-m cutesmith_server serve/.test(command))

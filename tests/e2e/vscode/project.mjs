@@ -1,7 +1,7 @@
 // A project in a temporary folder, the editor on it, and the steps done there.
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Editor } from './editor.mjs';
 import { Steps } from './steps.mjs';
 
@@ -28,14 +28,20 @@ export class Project {
   }
 
   add(file, text) {
+    mkdirSync(dirname(this.path(file)), { recursive: true });
     writeFileSync(this.path(file), text);
+  }
+
+  /** A shell script beside the project; its path. */
+  addScript(name, text) {
+    const path = join(this.folder, name);
+    writeFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    return path;
   }
 
   /** An interpreter that runs ours with these options; its path. */
   addPython(name, options) {
-    const path = join(this.folder, name);
-    writeFileSync(path, `#!/bin/sh\nexec ${PYTHON} ${options} "$@"\n`, { mode: 0o755 });
-    return path;
+    return this.addScript(name, `exec ${PYTHON} ${options} "$@"`);
   }
 
   read(file) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The packaged extension in a real VS Code (code-server) in Chromium. What it needs is installed into a cache folder
-# once: Node, code-server and playwright-core from npm, Chromium from apt.
+# once: Node, code-server and playwright-core from npm, Chromium from apt. Arguments: the scenarios to run (default: all).
 #
 # CUTESMITH_PYTHON     interpreter that has cutesmith (default: the repository's .venv)
 # CUTESMITH_E2E_CACHE  cache folder (default: ~/.cache/cutesmith-e2e)
@@ -33,19 +33,19 @@ install_editor() {
   touch "$cache/installed"
 }
 
-install_chromium() {
+install_browser() {
   apt-get update -q
-  DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends chromium
+  DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends chromium fonts-dejavu-core
 }
 
-command -v chromium >/dev/null || install_chromium
+dpkg -s chromium fonts-dejavu-core >/dev/null 2>&1 || install_browser
 [ -f "$cache/installed" ] || install_editor
 [ -f "$E2E_VSIX" ] || { echo "e2e: $E2E_VSIX is missing: run 'npm run package' in vscode-extension first" >&2; exit 2; }
 [ -x "$CUTESMITH_PYTHON" ] || { echo "e2e: no interpreter at $CUTESMITH_PYTHON: set CUTESMITH_PYTHON" >&2; exit 2; }
 
 rm -rf "$E2E_OUTPUT"
 mkdir -p "$E2E_OUTPUT"
-for scenario in server_life python_extension main_job; do
+for scenario in ${*:-main_job trust server_life python_extension}; do
   echo "e2e: $scenario"
   node "$scenario.mjs"
 done

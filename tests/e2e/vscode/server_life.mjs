@@ -16,7 +16,7 @@ let editor;
 const servers = () => serverProcesses(editor.server.pid);
 
 await project.step('an interpreter without cutesmith is said once, with what to do', async () => {
-  editor = await project.openEditor(MODULE, { 'cutesmith.interpreter': bare });
+  editor = await project.openEditor(MODULE, { 'cutesmith.interpreter': bare }, { trusted: true });
   const notice = editor.notification(`CuteSmith is not installed in ${bare}`);
   await notice.waitFor({ timeout: 60_000 });
   await notice.locator('.monaco-button', { hasText: 'Copy Install Command' }).waitFor();

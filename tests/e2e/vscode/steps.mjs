@@ -31,15 +31,15 @@ export class Steps {
   }
 }
 
-/** Waits until the condition holds; throws after 15 s. */
+/** Waits until the condition holds; throws after 30 s. */
 export async function until(condition, what) {
-  for (let tries = 0; tries < 150; tries += 1) {
+  for (let tries = 0; tries < 300; tries += 1) {
     if (condition()) {
       return;
     }
     await sleep(100);
   }
-  throw new Error(`not so within 15 s: ${what}`);
+  throw new Error(`not so within 30 s: ${what}`);
 }
 
 function seconds(since) {

@@ -1,0 +1,98 @@
+"""`cutesmith status`: what is known of a file's modules, or of all modules of this project that were decided on."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from cutesmith_agent.store.location import workspace_root
+from cutesmith_server import wording
+from cutesmith_server.cli.output import console, print_json
+from cutesmith_server.cli.target import read_file
+from cutesmith_server.drift import drift_of
+from cutesmith_server.errors import RefusedError
+from cutesmith_server.jobs import ClassKey
+from cutesmith_server.outlines import Outline
+from cutesmith_server.records import STORE_ERRORS, Record, decided_in, read_records
+from cutesmith_server.report import ReportError, read_report
+
+
+@dataclass(frozen=True)
+class ClassStatus:
+    """One class. `state` is as in the editor; `note` is one sentence or ""."""
+
+    file: str
+    class_name: str
+    state: str
+    note: str = ""
+    candidate: str | None = None
+
+
+def status(options: argparse.Namespace) -> int:
+    files = [options.file.absolute()] if options.file else _decided_files()
+    found = [each for path in files for each in _of_file(path)]
+    if options.json:
+        print_json({"classes": [{"class": each.class_name, **_without_name(each)} for each in found]})
+        return 0
+    if not found:
+        console().print("No kernel of this project was decided on yet; name a file to see what was made for it.")
+    for each in found:
+        _show(each)
+    if any(each.state == "accepted" for each in found):
+        console().print(wording.NO_GRAD_NOTE)
+    return 0
+
+
+def _decided_files() -> list[Path]:
+    root = workspace_root(Path.cwd() / "any")
+    try:
+        return [Path(file) for file in dict.fromkeys(each.file for each in decided_in(root)) if Path(file).exists()]
+    except STORE_ERRORS as error:
+        raise RefusedError(f"The store of {root} cannot be read: {error}.") from None
+
+
+def _of_file(path: Path) -> list[ClassStatus]:
+    _, outline = read_file(path)
+    names = list(dict.fromkeys(found.qualname for found in outline.classes if found.forward is not None))
+    try:
+        records = read_records(path, names)
+    except STORE_ERRORS as error:
+        raise RefusedError(f"The store of {workspace_root(path)} cannot be read: {error}.") from None
+    return [_of_class(ClassKey(path, name), outline, records.get(name, Record())) for name in names]
+
+
+def _of_class(key: ClassKey, outline: Outline, record: Record) -> ClassStatus:
+    file, name, digest, found = str(key.path), key.qualname, outline.digest(key.qualname), outline.named(key.qualname)
+    job = record.job_on_offer
+    if job is not None:
+        return _of_job(key, digest, job.class_hash, job.report)
+    if found is not None and found.has_kernel:
+        candidate = record.accepted.candidate if record.accepted else None
+        return ClassStatus(file, name, "accepted", drift_of(key, found, record.accepted, digest), candidate)
+    return ClassStatus(file, name, "idle", f"last decision: {record.decision.decision}" if record.decision else "")
+
+
+def _of_job(key: ClassKey, digest: str | None, proved: str | None, data: dict[str, object]) -> ClassStatus:
+    file, name = str(key.path), key.qualname
+    try:
+        report = read_report(data)
+    except ReportError as error:
+        return ClassStatus(file, name, "failed", str(error))
+    best = report.best_candidate
+    if best is None or best.ok is False:
+        return ClassStatus(file, name, "failed", report.stopped)
+    if digest != proved:
+        return ClassStatus(file, name, "stale", f"{name} has changed since its kernel was proved", best.id)
+    return ClassStatus(file, name, "compiled" if best.ok is None else "ready", wording.headline(best), best.id)
+
+
+def _without_name(status: ClassStatus) -> dict[str, str | None]:
+    return {name: value for name, value in asdict(status).items() if name != "class_name"}
+
+
+def _show(status: ClassStatus) -> None:
+    note = f": {status.note}" if status.note else ""
+    candidate = f" [{status.candidate}]" if status.candidate else ""
+    line = f"{Path(status.file).name}::{status.class_name}  {status.state}{candidate}{note}"
+    console().print(line, markup=False, soft_wrap=True)

@@ -1,0 +1,114 @@
+"""What the project's store holds of a class, and the user's decisions written to it.
+
+Opening a file creates nothing: reading looks at a store only where there is one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cutesmith_agent.store.location import workspace_root
+from cutesmith_agent.store.opening import DATABASE, open_store
+from cutesmith_agent.store.store import Choice, Decision, FinishedJob, Store
+
+log = logging.getLogger(__name__)
+
+IsOurs = Callable[[str], bool]  # of a candidate id: was a file of this content made for the class?
+
+
+@dataclass(frozen=True)
+class Record:
+    """The last finished job on a class, and the last decision."""
+
+    job: FinishedJob | None = None
+    decision: Decision | None = None
+
+    @property
+    def job_on_offer(self) -> FinishedJob | None:
+        """The job, unless what it found was decided on already."""
+        if self.job is None or (self.decision is not None and self.decision.at >= self.job.ended):
+            return None
+        return self.job
+
+    @property
+    def accepted(self) -> Decision | None:
+        return self.decision if self.decision is not None and self.decision.decision == "accepted" else None
+
+
+def read_records(file: Path, qualnames: Iterable[str]) -> dict[str, Record]:
+    """By class; empty without a store. Raises sqlite3.Error or OSError."""
+    root = workspace_root(file)
+    if not _has_store(root):
+        return {}
+    with _store(root) as store:
+        decisions = {decision.qualname: decision for decision in store.decisions(str(file))}
+        return {name: Record(store.latest(str(file), name), decisions.get(name)) for name in qualnames}
+
+
+def decided_in(root: Path) -> tuple[Decision, ...]:
+    """The last decision on each class of a project. Raises sqlite3.Error or OSError."""
+    if not _has_store(root):
+        return ()
+    with _store(root) as store:
+        return store.decisions()
+
+
+def is_ours(file: Path, qualname: str) -> IsOurs:
+    """Asks the store of the file's project."""
+
+    def ask(candidate: str) -> bool:
+        root = workspace_root(file)
+        if not _has_store(root):
+            return False
+        with _store(root) as store:
+            return store.made(candidate, str(file), qualname)
+
+    return ask
+
+
+def record(
+    choice: Choice,
+    file: Path,
+    qualname: str,
+    *,
+    candidate: str | None = None,
+    class_hash: str | None = None,
+    kernel: Path | None = None,
+) -> Decision:
+    """Writes a decision, about the class's last job. Raises sqlite3.Error or OSError."""
+    with _store(workspace_root(file)) as store:
+        job = store.latest(str(file), qualname)
+        made = Decision(
+            decision=choice,
+            file=str(file),
+            qualname=qualname,
+            job=job.id if job else None,
+            candidate=candidate,
+            class_hash=class_hash,
+            kernel=str(kernel) if kernel else None,
+        )
+        store.decide(made)
+    return made
+
+
+def _has_store(root: Path) -> bool:
+    """A read-only project has its store elsewhere, and opening it there changes nothing of the project."""
+    return (root / ".cutesmith" / DATABASE).is_file() or not os.access(root, os.W_OK)
+
+
+@contextmanager
+def _store(root: Path) -> Iterator[Store]:
+    opened = open_store(root)
+    if opened.notice:
+        log.warning(opened.notice)
+    with opened.store as store:
+        yield store
+
+
+STORE_ERRORS = (sqlite3.Error, OSError)

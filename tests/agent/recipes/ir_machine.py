@@ -1,0 +1,84 @@
+"""Runs a lowered program on CPU tensors in float64: what the expressions mean, apart from any kernel text."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from cutesmith_agent.recipes.ir import Const, Expr, Load, Op, Reduce, walk
+from cutesmith_agent.recipes.lowering import Program, output_spec
+
+BINARY = {
+    "add": torch.add,
+    "sub": torch.sub,
+    "mul": torch.mul,
+    "div": torch.div,
+    "pow": torch.pow,
+    "atan2": torch.atan2,
+    "lt": torch.lt,
+    "le": torch.le,
+    "gt": torch.gt,
+    "ge": torch.ge,
+    "eq": torch.eq,
+    "ne": torch.ne,
+    "and": torch.logical_and,
+    "or": torch.logical_or,
+}
+REDUCE = {
+    "sum": lambda x: x.sum(-1, keepdim=True),
+    "prod": lambda x: x.prod(-1, keepdim=True),
+    "max": lambda x: x.amax(-1, keepdim=True),
+    "min": lambda x: x.amin(-1, keepdim=True),
+    "argmax": lambda x: x.argmax(-1, keepdim=True).double(),
+    "argmin": lambda x: x.argmin(-1, keepdim=True).double(),
+}
+
+
+def run(program: Program, tensors: dict[str, torch.Tensor]) -> list[torch.Tensor]:
+    """The program's outputs in float64, given its graph inputs by name."""
+    places = _places(program)
+    outputs = []
+    for ref in program.graph.outputs:
+        spec = output_spec(program.graph, ref)
+        outputs.append(torch.full((math.prod(spec.shape),), float("nan"), dtype=torch.float64))
+    values: dict[int, torch.Tensor] = {}
+    for e in walk(tuple(s.expr for s in program.stores)):
+        values[id(e)] = _value(e, values, places, tensors)
+    for store in program.stores:
+        at = _flat(places, store.strides, store.offset)
+        at = at if store.per_column else at[:, :1]
+        outputs[store.output][at] = values[id(store.expr)].double().expand(at.shape)
+    shapes = (output_spec(program.graph, ref).shape for ref in program.graph.outputs)
+    return [o.view(shape) for o, shape in zip(outputs, shapes, strict=True)]
+
+
+def _places(program: Program) -> list[torch.Tensor]:
+    """The value of each factor at every (row, column)."""
+    grid = torch.arange(program.rows * program.columns).view(program.rows, program.columns)
+    places = []
+    for k in range(len(program.sizes)):
+        places.append(grid // math.prod(program.sizes[k + 1 :]) % program.sizes[k])
+    return places
+
+
+def _flat(places: list[torch.Tensor], strides: tuple[int, ...], offset: int) -> torch.Tensor:
+    return sum((p * s for p, s in zip(places, strides, strict=True)), torch.full_like(places[0], offset))
+
+
+def _value(
+    e: Expr, values: dict[int, torch.Tensor], places: list[torch.Tensor], tensors: dict[str, torch.Tensor]
+) -> torch.Tensor:
+    if isinstance(e, Const):
+        return torch.full((1, 1), e.value, dtype=torch.float64)
+    if isinstance(e, Load):
+        return tensors[e.name].double().flatten()[_flat(places, e.strides, e.offset)]
+    if isinstance(e, Reduce):
+        return REDUCE[e.kind](values[id(e.arg)].expand(places[0].shape))
+    assert isinstance(e, Op)
+    args = [values[id(a)] for a in e.args]
+    if e.name == "where":
+        return torch.where(*args)
+    if e.name == "not":
+        return torch.logical_not(args[0])
+    return BINARY[e.name](*args) if e.name in BINARY else getattr(torch, e.name)(*args)

@@ -1,0 +1,110 @@
+"""Lowered programs compute what the modules compute, read with the worker's own trace."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from cutesmith_agent.recipes import Target, propose
+from cutesmith_agent.recipes.lowering import lower
+from cutesmith_evaluator.client import Worker
+from cutesmith_evaluator.types import Inspection, Task
+
+HERE = Path(__file__).parent
+MODULES = HERE / "modules.py"
+
+
+def _load(path: Path):
+    spec = importlib.util.spec_from_file_location(f"recipe_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+modules = _load(MODULES)
+machine = _load(HERE / "ir_machine.py")
+CLASSES = [n for n, v in vars(modules).items() if isinstance(v, type) and v.__module__ == modules.__name__]
+COVERED = [n for n in CLASSES if n not in modules.REFUSED]
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    worker = Worker(Path(sys.executable))
+    yield worker
+    worker.close()
+
+
+@pytest.fixture(scope="module")
+def inspected(worker: Worker) -> dict[str, Inspection]:
+    return {name: worker.inspect(Task(str(MODULES), name)) for name in CLASSES}
+
+
+def _tensors(inspection: Inspection, module: torch.nn.Module, inputs: list[torch.Tensor]) -> dict[str, torch.Tensor]:
+    assert inspection.graph is not None
+    state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    return {
+        i.name: inputs[i.position] if i.position is not None else state[i.path].detach()
+        for i in inspection.graph.inputs
+    }
+
+
+@pytest.mark.parametrize("name", COVERED)
+def test_program_computes_the_module(name: str, inspected: dict[str, Inspection]) -> None:
+    inspection = inspected[name]
+    assert inspection.graph is not None, inspection.findings
+    module = getattr(modules, name)().eval()
+    inputs = modules.inputs_of(name)
+    with torch.no_grad():
+        expected = (
+            module(*[x.double() if x.is_floating_point() else x for x in inputs])
+            if not list(module.parameters())
+            else module(*inputs)
+        )
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    results = machine.run(lower(inspection.graph), _tensors(inspection, module, inputs))
+    for result, wanted in zip(results, expected, strict=True):
+        torch.testing.assert_close(result, wanted.double(), rtol=1e-5, atol=1e-6, equal_nan=False)
+
+
+@pytest.mark.parametrize("name", COVERED)
+def test_first_draft_compiles(name: str, inspected: dict[str, Inspection], worker: Worker, tmp_path: Path) -> None:
+    proposal = propose(inspected[name], Target(name, MODULES, "sm_90a"))
+    assert proposal.drafts, proposal.findings
+    draft = proposal.drafts[0]
+    candidate = tmp_path / f"{name.lower()}_cute.py"
+    candidate.write_text(draft.source)
+    compilation = worker.compile(Task(str(MODULES), name), candidate, ("sm_90a",))
+    assert compilation.ok, compilation.findings
+    assert all(r.spill_bytes == 0 for r in compilation.resources), compilation.resources
+
+
+@pytest.mark.parametrize(
+    ("name", "op"), [("Convolution", "aten.convolution"), ("MiddleSum", "aten.sum"), ("Counted", "aten.cumsum")]
+)
+def test_the_op_that_stops_the_recipes_is_named(name: str, op: str, inspected: dict[str, Inspection]) -> None:
+    proposal = propose(inspected[name], Target(name, MODULES, "sm_90a"))
+    assert not proposal.drafts
+    assert op in proposal.findings[0].message
+    assert proposal.findings[0].line is not None
+
+
+@pytest.mark.parametrize("name", ["Single", "SingleColumn"])
+def test_single_elements_get_a_clear_answer(name: str, inspected: dict[str, Inspection]) -> None:
+    proposal = propose(inspected[name], Target(name, MODULES, "sm_90a"))
+    assert not proposal.drafts
+    assert "single element" in proposal.findings[0].message
+
+
+def test_every_schedule_is_another_file(inspected: dict[str, Inspection]) -> None:
+    for name in ("Activations", "SoftmaxBetween", "Maximum", "LongSoftmax", "WholeLoss"):
+        drafts = propose(inspected[name], Target(name, MODULES, "sm_90a")).drafts
+        assert 2 <= len(drafts) <= 10
+        assert len({d.source for d in drafts}) == len(drafts)
+        assert all(f"{key.upper()} = {value} " in d.source for d in drafts for key, value in d.schedule.items())

@@ -1,0 +1,55 @@
+"""Workspaces for end-to-end tests: a project folder, and a state folder of its own for what is remembered."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(autouse=True)
+def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing a test does is remembered outside it."""
+    folder = tmp_path / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with the tanh-GELU example."""
+    return _new_project(tmp_path / "project")
+
+
+@pytest.fixture(scope="session")
+def _finished_job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A project with one finished job, and a copy of it. The store knows files by path, so the path stays."""
+    folder = tmp_path_factory.mktemp("offered")
+    root = _new_project(folder / "project")
+    command = [sys.executable, "-m", "cutesmith_server", "optimize", str(root / "new_gelu.py")]
+    run = subprocess.run(
+        [*command, "--arch", "sm_90a", "--device", "none"], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 4, run.stderr
+    return root, Path(shutil.copytree(root, folder / "copy"))
+
+
+@pytest.fixture
+def offered(_finished_job: tuple[Path, Path]) -> Path:
+    """A project whose store offers a kernel for NewGELU, compiled and not run."""
+    root, copy = _finished_job
+    shutil.rmtree(root)
+    shutil.copytree(copy, root)
+    return root
+
+
+def _new_project(root: Path) -> Path:
+    root.mkdir()
+    (root / "pyproject.toml").write_text("")
+    shutil.copy(EXAMPLES / "new_gelu.py", root)
+    return root

@@ -1,0 +1,286 @@
+"""The command line at work: optimize, check, accept, reject, remove, status, doctor, each a real process."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from accepted_module import added_lines, check_accepted
+from command_line import CUTESMITH, Ended, cutesmith
+from cutesmith_evaluator.processes import descendants
+
+KEYS_OF_CANDIDATE = {
+    "id", "origin", "stage", "ok", "precision", "error", "findings", "resources", "compile_s", "timing", "speedup",
+}  # fmt: skip
+WITHOUT_GPU = ("--device", "none", "--arch", "sm_90a")
+
+
+def test_optimize_prints_one_json_object(project):
+    ended = cutesmith("optimize", "new_gelu.py", "--device", "none", "--json", cwd=project)
+    assert ended.status == 4, ended.stderr
+    report = ended.json
+    assert report["task"]["class"] == "NewGELU"
+    assert report["task"]["file"] == str(project / "new_gelu.py")
+    assert report["task"]["category"] == "pointwise"
+    assert "aten.tanh.default" in report["task"]["ops"]
+    assert report["device"] == "none"
+    (best,) = [each for each in report["candidates"] if each["id"] == report["best"]]
+    assert set(best) >= KEYS_OF_CANDIDATE
+    assert best["ok"] is None
+    assert {each["arch"] for each in best["resources"]} == {"sm_90a", "sm_80", "sm_100a"}
+    assert best["compile_s"] > 0
+    assert report["stopped"].endswith(".")
+    assert ended.stderr == ""
+
+
+def test_optimize_shows_stages_figures_and_the_patch(project):
+    ended = cutesmith("optimize", project / "new_gelu.py", *WITHOUT_GPU)
+    assert ended.status == 4
+    assert "compiling for sm_90a" in ended.stderr
+    for expected in ("NewGELU", "error vs fp64", "compiled, not validated", "Estimate (roofline, not measured)"):
+        assert expected in ended.stdout
+    assert "+        if new_gelu_cute.supports(self, x):" in ended.stdout
+    assert (project / "new_gelu.py").read_text().count("new_gelu_cute") == 0
+
+
+def test_check_gives_a_kernel_of_ours_its_verdict(offered):
+    kernel = offered / "mine_cute.py"
+    shutil.copy(next((offered / ".cutesmith").rglob("new_gelu_cute.py")), kernel)
+    ended = cutesmith("check", f"{offered}/new_gelu.py::NewGELU", kernel, *WITHOUT_GPU, "--json")
+    assert ended.status == 4, ended.stderr
+    (candidate,) = ended.json["candidates"]
+    assert (candidate["origin"], candidate["ok"]) == ("user", None)
+    assert set(candidate) >= KEYS_OF_CANDIDATE
+
+
+def test_check_names_the_line_of_a_kernel_that_does_not_compile(offered):
+    source = next((offered / ".cutesmith").rglob("new_gelu_cute.py")).read_text()
+    kernel = offered / "broken_cute.py"
+    before, _, _ = source.partition("cute.math.exp(")
+    assert before != source
+    kernel.write_text(source.replace("cute.math.exp(", "cute.math.no_such_function("))
+    ended = cutesmith("check", offered / "new_gelu.py", kernel, *WITHOUT_GPU, "--json")
+    assert ended.status == 3
+    (candidate,) = ended.json["candidates"]
+    assert candidate["ok"] is False
+    finding = candidate["findings"][0]
+    assert (finding["line"], finding["file"]) == (before.count("\n") + 1, str(kernel))
+
+
+def test_accept_writes_what_the_editor_would_and_remove_takes_it_out(offered):
+    path, original = offered / "new_gelu.py", (offered / "new_gelu.py").read_text()
+    path.chmod(0o640)
+    accepted = cutesmith("accept", f"{path}::NewGELU", "--yes", "--json")
+    assert accepted.status == 0, accepted.stderr
+    assert accepted.json["kernel"] == str(offered / "new_gelu_cute.py")
+    assert accepted.json["patch"].startswith("--- a/new_gelu.py\n+++ b/new_gelu.py\n")
+    assert len(added_lines(original, path.read_text())) == 4
+    assert path.stat().st_mode & 0o777 == 0o640
+    check_accepted(offered, original, path)
+    (status,) = cutesmith("status", path, "--json").json["classes"]
+    assert (status["state"], status["note"]) == ("accepted", "")
+    assert "requires grad" in cutesmith("status", path).stdout
+
+    again = cutesmith("accept", path, "--yes")
+    assert (again.status, "There is no kernel" in again.stderr) == (3, True)
+
+    removed = cutesmith("remove", path)
+    assert removed.status == 0, removed.stderr
+    assert "new_gelu_cute.py deleted" in removed.stdout
+    assert path.read_text() == original
+    assert not (offered / "new_gelu_cute.py").exists()
+    assert cutesmith("remove", path).status == 3
+
+
+def test_accept_asks_before_it_takes_a_kernel_that_never_ran(offered):
+    path, original = offered / "new_gelu.py", (offered / "new_gelu.py").read_text()
+    refused = cutesmith("accept", path)
+    assert refused.status == 3
+    assert "--yes" in refused.stderr
+    assert path.read_text() == original
+    assert not (offered / "new_gelu_cute.py").exists()
+
+
+def test_accept_takes_another_candidate_by_its_id(offered):
+    drafts = [path.parent.name for path in (offered / ".cutesmith" / "candidates").rglob("new_gelu_cute.py")]
+    for id in sorted(drafts):
+        accepted = cutesmith("accept", offered / "new_gelu.py", "--candidate", id, "--yes")
+        assert accepted.status == 0, accepted.stderr
+        stored = next((offered / ".cutesmith").rglob(f"{id}/new_gelu_cute.py")).read_text()
+        assert (offered / "new_gelu_cute.py").read_text() == stored
+        return
+    raise AssertionError("the job left no candidate")
+
+
+def test_accept_refuses_an_unknown_candidate_and_lists_the_usable_ones(offered):
+    refused = cutesmith("accept", offered / "new_gelu.py", "--candidate", "0123", "--yes")
+    assert refused.status == 3
+    assert "usable:" in refused.stderr
+
+
+def test_accept_keeps_line_ends_tabs_bom_and_encoding(offered):
+    path = offered / "new_gelu.py"
+    text = path.read_text().replace("    ", "\t").replace('"""GELU', '# coding: latin-1\n"""GÉLU').replace("\n", "\r\n")
+    path.write_bytes(text.encode("latin-1"))
+    assert cutesmith("accept", path, "--yes").status == 0
+    accepted = path.read_bytes()
+    assert b"G\xc9LU" in accepted
+    assert accepted.count(b"\n") == accepted.count(b"\r\n")
+    assert b"\t\tif new_gelu_cute.supports(self, x):\r\n" in accepted
+    assert cutesmith("remove", path).status == 0
+    assert path.read_bytes() == text.encode("latin-1")
+
+
+def test_accept_refuses_a_class_that_changed_since(offered):
+    path = offered / "new_gelu.py"
+    path.write_text(path.read_text().replace("0.5 * x", "0.6 * x"))
+    changed = path.read_text()
+    (status,) = cutesmith("status", path, "--json").json["classes"]
+    assert status["state"] == "stale"
+    refused = cutesmith("accept", path, "--yes")
+    assert refused.status == 3
+    assert "generate it again" in refused.stderr
+    assert path.read_text() == changed
+
+
+def test_accept_never_overwrites_a_file_that_is_not_ours(offered):
+    kernel = offered / "new_gelu_cute.py"
+    kernel.write_text("precious = True\n")
+    refused = cutesmith("accept", offered / "new_gelu.py", "--yes")
+    assert refused.status == 3
+    assert "new_gelu_cute.py exists" in refused.stderr
+    assert kernel.read_text() == "precious = True\n"
+    assert "new_gelu_cute" not in (offered / "new_gelu.py").read_text()
+
+
+def test_reject_is_remembered(offered):
+    path = offered / "new_gelu.py"
+    assert cutesmith("status", path, "--json").json["classes"][0]["state"] == "compiled"
+    assert cutesmith("reject", path).status == 0
+    assert cutesmith("status", path, "--json").json["classes"][0] == {
+        "file": str(path),
+        "class": "NewGELU",
+        "state": "idle",
+        "note": "last decision: rejected",
+        "candidate": None,
+    }
+    assert cutesmith("accept", path, "--yes").status == 3
+    assert cutesmith("reject", path).status == 3
+    (only,) = cutesmith("status", "--json", cwd=offered).json["classes"]
+    assert only["class"] == "NewGELU"
+
+
+def test_a_read_only_folder_loses_nothing(offered):
+    path, original = offered / "new_gelu.py", (offered / "new_gelu.py").read_text()
+    offered.chmod(0o555)
+    try:
+        refused = cutesmith("accept", path, "--yes", bound_by_permissions=True)
+    finally:
+        offered.chmod(0o755)
+    assert refused.status == 3
+    assert "read-only" in refused.stderr
+    assert path.read_text() == original
+    assert cutesmith("accept", path, "--yes").status == 0
+
+
+def test_a_kernel_is_made_for_a_read_only_project(project):
+    path = project / "new_gelu.py"
+    project.chmod(0o555)
+    try:
+        ended = cutesmith("optimize", path, *WITHOUT_GPU, "--json", bound_by_permissions=True)
+    finally:
+        project.chmod(0o755)
+    assert ended.status == 4, ended.stderr
+    assert any("cannot be written" in finding["message"] for finding in ended.json["findings"])
+    assert sorted(each.name for each in project.iterdir()) == ["new_gelu.py", "pyproject.toml"]
+
+
+def test_doctor_says_what_is_there_and_what_to_do():
+    ended = cutesmith("doctor", "--json")
+    checks = {check["name"]: check for check in ended.json["checks"]}
+    assert {"interpreter", "torch", "CuTe DSL", "tvm-ffi", "CUDA device", "store", "bubblewrap"} == set(checks)
+    assert all(check["advice"] for check in checks.values() if check["verdict"] != "ok")
+    assert ended.status == {"ok": 0, "limited": 4}[checks["CUDA device"]["verdict"]]
+    assert "torch" in cutesmith("doctor").stdout
+
+
+def test_doctor_of_an_interpreter_without_anything(tmp_path):
+    subprocess.run([CUTESMITH[0], "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True)
+    python = tmp_path / "empty" / "bin" / "python"
+    ended = cutesmith("doctor", "--interpreter", python, "--json")
+    checks = {check["name"]: check for check in ended.json["checks"]}
+    assert ended.status == 3
+    assert checks["torch"]["verdict"] == checks["CuTe DSL"]["verdict"] == "missing"
+    assert f"{python} -m pip install torch" in checks["torch"]["advice"]
+
+
+def test_ctrl_c_ends_the_jobs_processes(project):
+    path = project / "slow.py"
+    path.write_text(
+        "from pathlib import Path\nimport time\nfrom torch import nn\nPath(__file__).with_name('running').touch()\n"
+        "time.sleep(600)\nclass A(nn.Module):\n    def forward(self, x):\n        return x\n"
+    )
+    process = subprocess.Popen([*CUTESMITH, "optimize", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    _wait(lambda: (project / "running").exists())
+    started = descendants(process.pid)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=15)
+    assert process.returncode == 130
+    assert b"Traceback" not in stderr
+    assert [pid for pid in started if Path(f"/proc/{pid}").exists()] == []
+
+
+def test_a_reader_that_goes_away_is_no_failure(offered):
+    process = subprocess.Popen([*CUTESMITH, "status", str(offered / "new_gelu.py")], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)  # fmt: skip
+    assert process.stdout is not None
+    process.stdout.close()
+    _, stderr = process.communicate(timeout=60)
+    assert b"Traceback" not in stderr
+    assert b"Exception ignored" not in stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "COMMAND"),
+        (["optimise"], "invalid choice"),
+        (["optimize"], "FILE[::Class]"),
+        (["optimize", "nowhere.py"], "does not exist"),
+        (["optimize", "."], "is a folder"),
+        (["optimize", "pyproject.toml"], "no nn.Module class"),
+        (["optimize", "new_gelu.py", "--device", "tpu"], "invalid choice"),
+        (["optimize", "new_gelu.py", "--interpreter", "/nowhere/python"], "/nowhere/python"),
+        (["optimize", "new_gelu.py::Missing"], "Missing"),
+        (["check", "new_gelu.py", "nowhere_cute.py"], "nowhere_cute.py is no file"),
+        (["status", "nowhere.py"], "does not exist"),
+    ],
+)
+def test_usage_errors_and_unusable_input_end_with_2_and_a_sentence(project, words, said):
+    ended = cutesmith(*words, cwd=project)
+    assert ended.status == 2
+    assert said in _all_said(ended)
+
+
+@pytest.mark.parametrize("command", ["accept", "reject", "remove"])
+def test_there_is_nothing_to_decide_before_a_job(project, command):
+    ended = cutesmith(command, "new_gelu.py", "--json", cwd=project)
+    assert ended.status == 3
+    assert ended.json["error"].strip() == ended.stderr.strip()
+    assert not (project / ".cutesmith").exists()
+
+
+def _all_said(ended: Ended) -> str:
+    return ended.stdout + ended.stderr
+
+
+def _wait(condition) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -1,0 +1,67 @@
+"""Kernels whose class, or file, is not what it was when they were proved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scripted_editor import VS_CODE, Editor, changed, editor
+
+pytestmark = pytest.mark.asyncio
+
+TRUSTED = {"trusted": True, "archs": ["sm_90a"], "device": "none"}
+CLASS = "NewGELU"
+
+
+async def opened(session: Editor, path: Path) -> str:
+    """The file open, with the kernel that its project's store offers. Returns its URI."""
+    uri = session.open(path)
+    await session.state("compiled")
+    return uri
+
+
+async def test_changing_the_class_makes_its_kernel_stale_and_undoing_that_makes_it_good_again(offered):
+    async with editor(offered, options=TRUSTED) as session:
+        uri = await opened(session, offered / "new_gelu.py")
+        session.type(uri, "0.5 * x", "0.6 * x")
+        stale = await session.state("stale")
+        assert "has changed since" in stale["message"]
+        assert await session.lenses(uri) == ["CuTe kernel out of date: generate again", "Reject"]
+        assert await session.run("accept", uri, CLASS) is None
+        assert "generate it again" in session.said()[-1]
+        session.undo(uri)
+        await session.state("compiled")
+
+
+async def test_changing_something_else_moves_the_edit_along(offered):
+    async with editor(offered, options=TRUSTED) as session:
+        session.answers = {"never run": "Accept"}
+        uri = await opened(session, offered / "new_gelu.py")
+        session.type(uri, "import math\n", "# 😀 a comment\n\nimport math\nimport os\n")
+        assert (await session.run("accept", uri, CLASS) or {})["state"] == "accepted"
+        compile(session.documents[uri].text, "new_gelu.py", "exec")
+        assert session.documents[uri].text.count("new_gelu_cute") == 3
+
+
+async def test_a_file_changed_on_disk_under_the_editor_makes_its_kernel_stale(offered):
+    path = offered / "new_gelu.py"
+    async with editor(offered, options=TRUSTED) as session:
+        await opened(session, path)
+        original = path.read_text()
+        path.write_text(original.replace("0.5 * x", "0.7 * x"))
+        session.tell_changed_on_disk(path)
+        assert "changed on disk" in (await session.state("stale"))["message"]
+        path.write_text(original)
+        session.tell_changed_on_disk(path)
+        await session.state("compiled")
+
+
+async def test_an_editor_that_does_not_watch_files_is_watched_for(offered):
+    path = offered / "new_gelu.py"
+    blind = changed(VS_CODE, workspace__didChangeWatchedFiles=None)
+    async with editor(offered, options=TRUSTED, capabilities=blind) as session:
+        await opened(session, path)
+        assert session.watch_globs == []
+        path.write_text(path.read_text().replace("0.5 * x", "0.7 * x"))
+        assert "changed on disk" in (await session.state("stale"))["message"]

@@ -1,0 +1,241 @@
+"""What lens, diagnostics and hover say of each state, from the reports that agents send."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lsprotocol import types
+
+from cutesmith_evaluator.types import (
+    Arm,
+    Candidate,
+    ErrorFigures,
+    ErrorPair,
+    Finding,
+    Resources,
+    Speedup,
+    Timing,
+)
+from cutesmith_server import sessions
+from cutesmith_server.agent_process import CandidateJudged, Died, Done, StageReached
+from cutesmith_server.diagnostics import diagnostics
+from cutesmith_server.documents import Text
+from cutesmith_server.hover import hover_text
+from cutesmith_server.jobs import Cancelled, ClassKey
+from cutesmith_server.lenses import lenses
+from cutesmith_server.outlines import outline_of
+from cutesmith_server.sessions import Session
+from cutesmith_server.views import ClassView
+
+TEXT = "from torch import nn\n\n\nclass A(nn.Module):\n    def forward(self, x):\n        return x\n"
+GUARD = "        if a_cute.supports(self, x):\n            return a_cute.forward(self, x)\n"
+ACCEPTED = TEXT.replace("        return x", GUARD + "        return x")
+KEY = ClassKey(Path("/project/a.py"), "A")
+OUTLINE = outline_of(TEXT)
+DIGEST = OUTLINE.digest("A") or ""
+ERROR = ErrorFigures(2e-7, 1.5e-7, 1.33, "max", ErrorPair(1e-7, 2e-7), ErrorPair(1e-7, 1.5e-7), True)
+
+
+def timing(median_ms: float = 0.0634) -> Timing:
+    arms = [
+        Arm(name, each, each, each, 30) for name, each in (("candidate", median_ms), ("eager", 0.3), ("compile", 0.13))
+    ]
+    return Timing("NVIDIA H200", tuple(arms), 4200.0, 2**28, 0.98, 0.01)
+
+
+def candidate(**changes: Any) -> Candidate:
+    fields: dict[str, Any] = {"id": "0123456789ab", "origin": "recipe", "stage": "done", "ok": True} | changes
+    return Candidate(**fields)
+
+
+PROVED = candidate(precision="kept", error=ERROR, timing=timing(), speedup=Speedup(4.7, 2.06))
+
+
+def report(best: Candidate | None, *findings: Finding, kernel: bool = True) -> dict[str, Any]:
+    return {
+        "task": {"file": "/project/a.py", "class": "A", "category": "pointwise", "ops": ["aten.relu.default"]},
+        "device": "NVIDIA H200",
+        "arch": "sm_90a",
+        "environment": None,
+        "candidates": [asdict(best)] if best else [],
+        "best": best.id if best and best.ok is not False else None,
+        "stopped": "Stopped because of this.",
+        "findings": [asdict(finding) for finding in findings],
+        "estimate_ms": None,
+        "kernel": {"path": "/project/a_cute.py", "source": "x = 1\n"} if best and kernel else None,
+        "patch": "--- a\n",
+    }
+
+
+def running() -> Session:
+    return sessions.started(Session(), "optimize", DIGEST, queued=False)
+
+
+def ended(data: dict[str, Any]) -> Session:
+    return sessions.after(running(), Done(data, 0))
+
+
+def view(session: Session, digest: str | None = DIGEST, text: str = TEXT, drift: str = "") -> ClassView:
+    return ClassView(KEY.path.as_uri(), KEY, outline_of(text).named("A"), session, digest, drift)
+
+
+def titles(shown: ClassView) -> list[str]:
+    return [lens.command.title for lens in lenses(shown, Text(TEXT)) if lens.command]
+
+
+def found(shown: ClassView, *, with_related: bool = True) -> list[types.Diagnostic]:
+    return diagnostics(shown, OUTLINE, Text(TEXT), with_related=with_related)
+
+
+@pytest.mark.parametrize(
+    ("best", "said"),
+    [
+        (PROVED, "2.1× vs torch.compile"),
+        (candidate(timing=timing(), speedup=Speedup(1.3, None)), "1.30× vs eager, level with torch.compile"),
+        (candidate(timing=timing(), speedup=Speedup(None, None)), "no faster than PyTorch"),
+        (candidate(timing=timing(), speedup=Speedup(2.0, 0.93)), "0.93× vs torch.compile"),
+        (candidate(), "validated, not timed"),
+        (candidate(ok=None, stage="compile"), "compiled, not validated"),
+    ],
+)
+def test_a_kernel_on_offer_is_headed_by_its_figure(best, said):
+    shown = view(ended(report(best)))
+    assert titles(shown) == [said, "Accept", "Reject"]
+    (diagnostic,) = found(shown)
+    assert diagnostic.message == f"CuTe kernel for A: {said}."
+    assert diagnostic.code == ("kernel-compiled" if best.ok is None else "kernel-ready")
+    assert diagnostic.range == types.Range(types.Position(3, 6), types.Position(3, 7))
+
+
+def test_the_hover_tells_errors_timing_and_where_it_ran():
+    resources = (Resources("a_kernel", "sm_90a", 26, 128, 0),)
+    shown = hover_text(view(ended(report(candidate(**vars(PROVED) | {"resources": resources})))))
+    for expected in (
+        "Ran on: NVIDIA H200.",
+        "Against fp64: max error 2e-07 (eager 1.5e-07, 1.3×).",
+        "candidate 0.0634 ms · eager 0.3 ms · compile 0.13 ms · 98% of copy bandwidth",
+        "a_kernel on sm_90a: 26 registers, 128 B of shared memory, 0 B spilled.",
+        "requires grad",
+    ):
+        assert expected in shown
+
+
+def test_a_verdict_without_a_kernel_to_write_offers_nothing_to_accept():
+    assert titles(view(ended(report(PROVED, kernel=False)))) == ["2.1× vs torch.compile"]
+
+
+def test_a_failed_job_warns_with_the_findings_places():
+    wrong = Finding("wrong-values", "a_cute.py:7 is wrong.", 7, "/project/a_cute.py")
+    failed = candidate(ok=False, stage="validate", findings=(wrong,))
+    shown = view(ended(report(failed, Finding("note", "By the way.", severity="information"))))
+    assert shown.state == "failed"
+    assert titles(shown) == ["No CuTe kernel: a_cute.py:7 is wrong.", "Try again"]
+    (diagnostic,) = found(shown)
+    assert (diagnostic.severity, diagnostic.code) == (types.DiagnosticSeverity.Warning, "wrong-values")
+    (related,) = diagnostic.related_information or ()
+    assert related.location.uri == "file:///project/a_cute.py"
+    assert related.location.range.start == types.Position(6, 0)
+    (plain,) = found(shown, with_related=False)
+    assert plain.related_information is None
+    assert plain.message == "a_cute.py:7 is wrong. (/project/a_cute.py:7)"
+
+
+def test_a_job_without_a_finding_warns_with_why_it_stopped():
+    (diagnostic,) = found(view(ended(report(None))))
+    assert (diagnostic.code, diagnostic.message) == ("no-kernel", "Stopped because of this.")
+
+
+def test_an_agent_that_dies_or_writes_nonsense_is_a_failure_with_a_sentence():
+    for event, said in ((Died("The agent died."), "The agent died."), (Done({"task": 1}, 0), "cannot be read")):
+        shown = view(sessions.after(running(), event))
+        assert shown.state == "failed"
+        assert said in shown.message
+
+
+def test_inputs_added_after_a_failure_settle_it():
+    shown = view(ended(report(None, Finding("no-inputs", "a.py does not say how to call A."))))
+    assert [each.code for each in found(shown)] == ["no-inputs"]
+    text = TEXT + "\n\ndef get_inputs():\n    return []\n"
+    assert diagnostics(shown, outline_of(text), Text(text), with_related=True) == []
+
+
+def test_a_long_reason_is_cut_in_the_lens_only():
+    shown = view(ended(report(None, Finding("long", "because " * 40))))
+    assert len(titles(shown)[0]) <= 80
+    assert shown.message == "because " * 40
+
+
+def test_a_cancelled_job_leaves_what_was_on_offer():
+    on_offer = ended(report(PROVED))
+    again = sessions.after(sessions.started(on_offer, "optimize", DIGEST, queued=True), Cancelled())
+    assert view(again).state == "ready"
+    assert view(sessions.after(running(), Cancelled())).state == "cancelled"
+
+
+def test_a_running_job_shows_its_stage_and_its_best_so_far():
+    session = sessions.after(running(), StageReached("compile", "compiling for sm_90a", 0.3))
+    session = sessions.after(session, CandidateJudged(asdict(PROVED)))
+    session = sessions.after(session, CandidateJudged(asdict(candidate(id="f" * 12, ok=False))))
+    state = view(session).job_state()
+    assert (state.state, state.stage, state.message) == ("running", "compile", "compiling for sm_90a")
+    assert state.best is not None
+    assert state.best["id"] == PROVED.id
+    assert titles(view(session)) == ["compile: compiling for sm_90a", "Cancel"]
+
+
+def test_an_accepted_kernel_that_drifted_warns():
+    text = ACCEPTED
+    assert view(Session(), text=text).state == "accepted"
+    drifted = view(Session(), text=text, drift="a_cute.py was edited since it was proved.")
+    assert titles(drifted)[0] == "CuTe kernel (edited since it was proved)"
+    (diagnostic,) = found(drifted)
+    assert (diagnostic.code, diagnostic.severity) == ("kernel-edited", types.DiagnosticSeverity.Warning)
+
+
+EVENTS = st.sampled_from(
+    [
+        StageReached("compile", "compiling", 0.5),
+        CandidateJudged(asdict(PROVED)),
+        Done(report(PROVED), 0),
+        Done(report(None), 3),
+        Died("It died."),
+        Cancelled(),
+        "start",
+        "decide",
+        "undecide",
+        "seen",
+    ]
+)
+
+
+@given(st.lists(EVENTS, max_size=12), st.booleans(), st.booleans())
+def test_whatever_happens_every_state_can_be_shown(events, same_class, has_kernel):
+    session = Session()
+    for event in events:
+        session = _after(session, event)
+    shown = view(session, DIGEST if same_class else "other", ACCEPTED if has_kernel else TEXT)
+    state = shown.job_state()
+    assert titles(shown)
+    assert hover_text(shown)
+    found(shown)
+    assert (state.state == "running") == (session.running is not None)
+    if state.state in ("ready", "compiled"):
+        assert same_class
+        assert not session.decided
+
+
+def _after(session: Session, event: Any) -> Session:
+    if event == "start" or (session.running is None and not isinstance(event, str)):
+        return sessions.started(session, "optimize", DIGEST, queued=False) if session.running is None else session
+    if event == "decide":
+        return sessions.decided(session)
+    if event == "undecide":
+        return sessions.undecided(session)
+    if event == "seen":
+        return sessions.seen_on_disk(session, differs=True)
+    return sessions.after(session, event)
