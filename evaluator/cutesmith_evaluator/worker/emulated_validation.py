@@ -1,0 +1,47 @@
+"""`validate` where no CUDA device is: the same checks, with the kernel on the emulated device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from cutesmith_evaluator.types import Validation
+from cutesmith_evaluator.worker import dsl
+from cutesmith_evaluator.worker.adopted import check_on_cpu
+from cutesmith_evaluator.worker.candidate import LoadedCandidate
+from cutesmith_evaluator.worker.checks import Outcome, run_checks
+from cutesmith_evaluator.worker.emulated import NOT_EMULATED, EmulatedCandidate
+from cutesmith_evaluator.worker.emulated_inputs import reduced
+from cutesmith_evaluator.worker.inputs_plan import Plan
+from cutesmith_evaluator.worker.methods import Progress
+from cutesmith_evaluator.worker.reference import Reference
+
+DEVICE = "emulated"
+ARCH = "sm_90a"
+
+
+def validate_emulated(
+    reference: Reference, candidate: LoadedCandidate, patched: Path | None, plan: Plan, progress: Progress
+) -> Validation:
+    """The verdict on the emulated device; `ok` None where the kernel uses what is not emulated. Raises TaskError."""
+    progress("importing the CuTe DSL, once")
+    dsl.load()
+    smaller, cuts = reduced(reference, plan.groups)
+    emulated = EmulatedCandidate(candidate, ARCH)
+    outcome = run_checks(smaller, emulated, torch.device("cpu"), plan, progress)
+    outcome.checks.insert(0, f"emulated device, {ARCH}, {'; '.join(cuts) or 'all sizes as they are'}")
+    if patched is not None and outcome.ok:
+        progress("the patched class")
+        check_on_cpu(reference, candidate, patched, outcome)
+    return _verdict(outcome)
+
+
+def _verdict(outcome: Outcome) -> Validation:
+    checks = tuple(outcome.checks)
+    unknown = [finding for finding in outcome.findings if finding.kind == NOT_EMULATED]
+    if unknown and all(finding.severity != "error" for finding in outcome.findings):
+        return Validation(None, DEVICE, checks=checks, findings=(unknown[0],))
+    measured = outcome.worst is not None
+    precision = outcome.precision if measured or outcome.ok else None
+    return Validation(outcome.ok, DEVICE, precision, outcome.error, checks, tuple(dict.fromkeys(outcome.findings)))
