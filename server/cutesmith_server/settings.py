@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-Device = Literal["auto", "cuda", "none"]
+Device = Literal["auto", "cuda", "emulated", "none"]
 
 
 class SettingError(ValueError):
@@ -55,7 +55,7 @@ def _device(values: Mapping[str, Any]) -> Device:
     for known in get_args(Device):
         if value == known:
             return known
-    raise SettingError(f'cutesmith.device must be "auto", "cuda" or "none", not {value!r}; the defaults are used.')
+    raise SettingError(f'cutesmith.device must be "auto", "cuda", "emulated" or "none", not {value!r}; the defaults are used.')
 
 
 def _archs(values: Mapping[str, Any]) -> tuple[str, ...]:

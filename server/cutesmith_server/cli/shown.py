@@ -21,7 +21,7 @@ _STYLES = {"error": "red", "warning": "yellow", "information": "cyan"}
 def show_report(report: Report, console: Console) -> None:
     """The candidates' figures, the best one, what is wrong, and the patch."""
     task = report.task
-    ran_on = report.device if report.device != "none" else "no device"
+    ran_on = wording.where(report.device)
     console.print(
         Text(f"{task.get('class')} ({task.get('category') or 'not traced'}) on {ran_on}, {report.arch or ''}")
     )
@@ -42,7 +42,7 @@ def show_report(report: Report, console: Console) -> None:
 
 def _title(report: Report) -> str:
     kind = report.task.get("category") or "not traced"
-    where = f"{report.device} ({report.arch})" if report.device != "none" else "no device"
+    where = f"{wording.where(report.device)} ({report.arch})" if report.device != "none" else "no device"
     return f"{report.task.get('class')}: {kind}, {where}"
 
 
