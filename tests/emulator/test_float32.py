@@ -20,7 +20,12 @@ SPECIAL = [0, 1, 0x7FFFFF, 0x800000, 0x3F800000, 0x3F800001, 0x3F7FFFFF, 0x7F7FF
 PATTERNS = st.one_of(
     st.sampled_from(SPECIAL + [value | 0x80000000 for value in SPECIAL]),
     st.integers(0, 0xFFFFFFFF),
-    st.builds(lambda sign, exponent, low: sign << 31 | exponent << 23 | low, st.integers(0, 1), st.integers(120, 135), st.integers(0, 15)),
+    st.builds(
+        lambda sign, exponent, low: sign << 31 | exponent << 23 | low,
+        st.integers(0, 1),
+        st.integers(120, 135),
+        st.integers(0, 15),
+    ),
 )
 
 

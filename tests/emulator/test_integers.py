@@ -65,7 +65,10 @@ def test_wide_products(kind: str, made: list[tuple[int, ...]]) -> None:
     a, b = (np.array([row[place] & mask for row in made], UNSIGNED[bits]) for place in (0, 1))
     c = np.array([row[2] & ((1 << double) - 1) for row in made], UNSIGNED[double])
     got = apply(f"mad.wide.{kind} {{}}, {{}}, {{}}, {{}}", a, b, c, result=UNSIGNED[double])
-    want = [(read(x) * read(y) + z) & ((1 << double) - 1) for x, y, z in zip(a.tolist(), b.tolist(), c.tolist(), strict=True)]
+    want = [
+        (read(x) * read(y) + z) & ((1 << double) - 1)
+        for x, y, z in zip(a.tolist(), b.tolist(), c.tolist(), strict=True)
+    ]
     assert got.tolist() == want
 
 
@@ -85,7 +88,9 @@ def test_shifts_clamp_the_amount(name: str, bits: int, made: list[tuple[int, ...
     a = np.array([row[0] & mask for row in made], UNSIGNED[bits])
     by = np.array([row[1] & 0xFFFFFFFF for row in made], np.uint32)
     got = apply(f"{name}{bits} {{}}, {{}}, {{}}", a, by, result=UNSIGNED[bits])
-    assert got.tolist() == [SHIFTS[name](x, min(y, bits), bits) & mask for x, y in zip(a.tolist(), by.tolist(), strict=True)]
+    assert got.tolist() == [
+        SHIFTS[name](x, min(y, bits), bits) & mask for x, y in zip(a.tolist(), by.tolist(), strict=True)
+    ]
 
 
 @given(made=rows(3))
@@ -118,7 +123,9 @@ def test_conversions_between_widths(made: list[tuple[int, ...]]) -> None:
     a = np.array([row[0] & 0xFFFFFFFF for row in made], np.uint32)
     assert apply("cvt.s64.s32 {}, {}", a, result=np.uint64).tolist() == [signed(x, 32) % (1 << 64) for x in a.tolist()]
     assert apply("cvt.u64.u32 {}, {}", a, result=np.uint64).tolist() == a.tolist()
-    assert apply("cvt.s32.s8 {}, {}", a, result=np.uint32).tolist() == [signed(x & 0xFF, 8) & 0xFFFFFFFF for x in a.tolist()]
+    assert apply("cvt.s32.s8 {}, {}", a, result=np.uint32).tolist() == [
+        signed(x & 0xFF, 8) & 0xFFFFFFFF for x in a.tolist()
+    ]
     assert apply("cvt.u16.u32 {}, {}", a, result=np.uint16).tolist() == [x & 0xFFFF for x in a.tolist()]
 
 

@@ -63,6 +63,8 @@ def test_an_instruction_that_is_not_known_is_named(tmp_path: Path) -> None:
 
 
 def test_too_many_threads_are_named(tmp_path: Path) -> None:
-    finding = found(Planted("wide", "if i < cute.size(gX):\n    gY[i] = gX[i]", threads=2048), tmp_path, torch.randn(128))
+    finding = found(
+        Planted("wide", "if i < cute.size(gX):\n    gY[i] = gX[i]", threads=2048), tmp_path, torch.randn(128)
+    )
     assert finding.kind == "launch-limit", finding
     assert "2048" in finding.message

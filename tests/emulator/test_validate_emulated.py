@@ -24,7 +24,9 @@ def worker() -> Iterator[Worker]:
         yield made
 
 
-def validated(worker: Worker, example: Example, folder: Path, constants: dict[str, str], break_by: tuple[str, str] = ("", "")) -> Validation:
+def validated(
+    worker: Worker, example: Example, folder: Path, constants: dict[str, str], break_by: tuple[str, str] = ("", "")
+) -> Validation:
     """The first draft's verdict; `break_by`: words of the draft, and what they become first."""
     case = example.case(example.stem, constants)
     task = Task(str(case.write(folder)), case.qualname)

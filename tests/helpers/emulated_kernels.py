@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-CANDIDATE = '''
+CANDIDATE = """
 import torch
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)
@@ -61,7 +61,7 @@ def _compile():
     fakes = [make_fake_compact_tensor(cutlass.Float32, (cute.sym_int(),), assumed_align=4) for _ in range(2)]
     stream = make_fake_stream(use_tvm_ffi_env_stream=True)
     return cute.compile(launch, *fakes, stream, options="--enable-tvm-ffi")
-'''
+"""
 
 _SHARED = """
 smem = cutlass.utils.SmemAllocator()
@@ -128,7 +128,9 @@ for step in cutlass.range(4):
 gY[i] = total * 0.5
 """,
     ),
-    Planted("between lanes", "v = gX[i]\ngY[i] = v + cute.arch.shuffle_sync_bfly(cute.arch.shuffle_sync_bfly(v, 5), 5)"),
+    Planted(
+        "between lanes", "v = gX[i]\ngY[i] = v + cute.arch.shuffle_sync_bfly(cute.arch.shuffle_sync_bfly(v, 5), 5)"
+    ),
     Planted(
         "half the threads diverge",
         """

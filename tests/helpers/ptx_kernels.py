@@ -34,7 +34,13 @@ ret;
 
 
 def run_kernel(
-    text: str, arrays: Sequence[np.ndarray], *, grid: int = 1, block: int = 32, shared: int = 0, device: Device | None = None
+    text: str,
+    arrays: Sequence[np.ndarray],
+    *,
+    grid: int = 1,
+    block: int = 32,
+    shared: int = 0,
+    device: Device | None = None,
 ) -> Device:
     """Launches `k` on the arrays' memory."""
     device = device or Device()

@@ -71,7 +71,9 @@ def _check_nobody_left(batch: Batch, waiting: Parked, complete: Array) -> None:
         late = np.flatnonzero(mask & np.repeat(short, batch.shape.padded))
         if late.size and _barrier(batch, key).count is None:
             words = "waits at a barrier that some threads of its block never come to, for they have ended"
-            raise Fault("barrier-divergence", words, place=_barrier(batch, key).place, culprit=batch.culprit(int(late[0])))
+            raise Fault(
+                "barrier-divergence", words, place=_barrier(batch, key).place, culprit=batch.culprit(int(late[0]))
+            )
 
 
 def _check_warps_together(batch: Batch, leaving: Parked) -> None:
@@ -84,7 +86,9 @@ def _check_warps_together(batch: Batch, leaving: Parked) -> None:
                 continue
             earlier = first[int(warp)]
             thread = int(warp) * 32 + int(np.flatnonzero(leaving[earlier][warp * 32 : warp * 32 + 32])[0])
-            words = "waits at another barrier than the rest of its warp; every thread of a warp has to come to the same one"
+            words = (
+                "waits at another barrier than the rest of its warp; every thread of a warp has to come to the same one"
+            )
             place = _barrier(batch, earlier).place
             raise Fault("barrier-divergence", words, place=place, culprit=batch.culprit(thread))
 

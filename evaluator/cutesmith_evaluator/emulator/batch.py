@@ -45,7 +45,13 @@ class Batch:
     """Runs one program on some blocks. `mask`: the threads that the running step is for; None: all."""
 
     def __init__(
-        self, program: Program, shape: Shape, arguments: bytes, memory: GlobalMemory, dynamic_shared: int, counts: Counts
+        self,
+        program: Program,
+        shape: Shape,
+        arguments: bytes,
+        memory: GlobalMemory,
+        dynamic_shared: int,
+        counts: Counts,
     ) -> None:
         self.program, self.shape, self.arguments, self.memory, self.counts = program, shape, arguments, memory, counts
         self.size = shape.count * shape.padded

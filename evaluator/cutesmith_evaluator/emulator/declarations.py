@@ -13,7 +13,9 @@ _VARIABLE = re.compile(
     r"(?:\.attribute\([^)]*\)\s*)?(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>\w+)\s+(?P<rest>.+)$",
     re.DOTALL,
 )
-_PARAMETER = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+(?:\.ptr\b[^%\w]*(?:\.\w+\s+|\d+\s+)*)?([\w$]+)(\[\d+\])?$")
+_PARAMETER = re.compile(
+    r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+(?:\.ptr\b[^%\w]*(?:\.\w+\s+|\d+\s+)*)?([\w$]+)(\[\d+\])?$"
+)
 _NAMED = re.compile(r"([\w$%]+)((?:\[\d*\])*)\s*(?:=\s*(.+))?$", re.DOTALL)
 
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from cutesmith_evaluator.emulator.rounding import F16, F32, F64, U16, U32, Floats, Rounding, canonical, odd, two_sum_error
+from cutesmith_evaluator.emulator.rounding import (
+    F16,
+    F32,
+    F64,
+    U16,
+    U32,
+    Floats,
+    Rounding,
+    canonical,
+    odd,
+    two_sum_error,
+)
 
 NAN16 = U16(0x7FFF)  # of both formats, as the device writes it
 

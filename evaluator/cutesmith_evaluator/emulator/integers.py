@@ -126,7 +126,9 @@ def permute(a: Ints, b: Ints, selector: Ints) -> Ints:
     result = np.uint32(0)
     for place in range(4):
         nibble = (selector >> np.uint32(4 * place)) & np.uint32(0xF)
-        byte = ((both >> (np.uint64(8) * (nibble & np.uint32(7)).astype(np.uint64))) & np.uint64(0xFF)).astype(np.uint32)
+        byte = ((both >> (np.uint64(8) * (nibble & np.uint32(7)).astype(np.uint64))) & np.uint64(0xFF)).astype(
+            np.uint32
+        )
         spread = np.where(byte & np.uint32(0x80), np.uint32(0xFF), np.uint32(0))
         byte = np.where(nibble & np.uint32(8), spread, byte)
         result = result | (byte << np.uint32(8 * place))

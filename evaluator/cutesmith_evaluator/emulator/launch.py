@@ -61,9 +61,13 @@ def _check_limits(program: Program, config: Launch) -> None:
         raise Fault("launch-limit", f"{name} is launched with {threads} threads per block (1 to {_MAX_THREADS})", name)
     wanted = program.kernel.threads
     if wanted is not None and wanted != config.block:
-        raise Fault("launch-limit", f"{name} was compiled for blocks of {wanted} and launched with {config.block}", name)
+        raise Fault(
+            "launch-limit", f"{name} was compiled for blocks of {wanted} and launched with {config.block}", name
+        )
     if min(config.grid) < 1:
-        raise Fault("launch-limit", f"{name} is launched with a grid of {config.grid}; every extent is at least 1", name)
+        raise Fault(
+            "launch-limit", f"{name} is launched with a grid of {config.grid}; every extent is at least 1", name
+        )
     shared = max(program.shared_bytes, program.dynamic_offset + config.dynamic_shared)
     if shared > config.shared_limit:
         words = f"{name} wants {shared} bytes of shared memory per block (at most {config.shared_limit})"

@@ -36,7 +36,9 @@ class Properties:
     def resident_blocks(self, threads: int, shared: int) -> int:
         """Blocks on a multiprocessor at once, by threads and shared memory; registers are not known here."""
         by_shared = self.shared_per_multiprocessor // (shared + 1024)
-        return max(0, min(self.blocks_per_multiprocessor, self.threads_per_multiprocessor // max(threads, 1), by_shared))
+        return max(
+            0, min(self.blocks_per_multiprocessor, self.threads_per_multiprocessor // max(threads, 1), by_shared)
+        )
 
 
 _PROPERTIES = {

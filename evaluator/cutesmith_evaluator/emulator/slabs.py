@@ -65,16 +65,16 @@ class Slab:
         crooked = offsets & (unit - 1)
         if crooked.any():
             thread = int(np.flatnonzero(crooked)[0])
-            words = f"accesses {unit} bytes of {self.what} memory at offset {int(offsets[thread])}, no multiple of {unit}"
+            words = (
+                f"accesses {unit} bytes of {self.what} memory at offset {int(offsets[thread])}, no multiple of {unit}"
+            )
             raise AccessFault("misaligned-access", words, thread, int(addresses[thread]))
         return rows * self._stride + offsets
 
     def _pieces(self, places: Array, unit: int, used: int | None) -> Array:
         """(accesses, pieces of each that matter)"""
         grain = self._grain
-        steps = [
-            step for step in range(unit // grain) if used is None or (used >> step * grain) & ((1 << grain) - 1)
-        ]
+        steps = [step for step in range(unit // grain) if used is None or (used >> step * grain) & ((1 << grain) - 1)]
         return (places // grain)[:, None] + np.array(steps, np.int64)
 
     def _uninitialised(self, missing: Array, addresses: Array, unit: int) -> None:
@@ -120,5 +120,7 @@ class Slab:
         if differs.any():
             thread = int(np.flatnonzero(differs)[0])
             offset = int(addresses[thread]) - self.base
-            words = f"writes {self.what} memory at offset {offset} together with another thread, which writes another value"
+            words = (
+                f"writes {self.what} memory at offset {offset} together with another thread, which writes another value"
+            )
             raise AccessFault("race", words, thread, int(addresses[thread]))

@@ -41,7 +41,9 @@ class Shuffle:
             taken = values[:, source[0]] if len(source) == 1 else np.take_along_axis(values, source, axis=1)
             batch.put(self.result, np.ascontiguousarray(taken).reshape(-1))
         if self.within is not None:
-            batch.put(self.within, np.ascontiguousarray(np.broadcast_to(inside, (batch.size // WARP, WARP))).reshape(-1))
+            batch.put(
+                self.within, np.ascontiguousarray(np.broadcast_to(inside, (batch.size // WARP, WARP))).reshape(-1)
+            )
 
     def _check_sources(self, batch: Batch, source: Array) -> None:
         if batch.mask is None:

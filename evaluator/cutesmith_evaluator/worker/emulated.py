@@ -76,9 +76,7 @@ class EmulatedCandidate:
         scratch = os.environ.get("CUTESMITH_SCRATCH")
         with ExitStack() as stack:
             stack.enter_context(emulated_cuda(self._properties))
-            compiles = emulated_compiles(
-                self._arch, Path(scratch) if scratch else None, self.device, self._properties
-            )
+            compiles = emulated_compiles(self._arch, Path(scratch) if scratch else None, self.device, self._properties)
             stack.enter_context(compiles)
             placed = self._placed(module)
             arguments = tree_map(self._to_device, inputs)
