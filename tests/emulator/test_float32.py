@@ -165,7 +165,7 @@ def check_root(a: int, root: int, mode: str) -> None:
         assert root == a
     else:
         below, here, above = (decode(root + step, F32) for step in (-1, 0, 1))
-        assert isinstance(below, Fraction) and isinstance(here, Fraction) and isinstance(above, Fraction)
+        assert is_number(below, here, above)
         if mode == "rn":
             assert ((below + here) / 2) ** 2 <= exact <= ((here + above) / 2) ** 2
         elif mode == "rp":

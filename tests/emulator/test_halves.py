@@ -18,8 +18,13 @@ NAN = 0x7FFF
 SINGLES = st.one_of(
     st.integers(0, 0xFFFFFFFF),
     st.sampled_from([0, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 1, 0x7F7FFFFF, 0x33000000, 0x477FF000]),
-    st.builds(lambda sign, exponent, low: sign << 31 | exponent << 23 | low, st.integers(0, 1), st.integers(98, 145), st.sampled_from([0, 0x1000, 0x8000, 0x18000, 0x3000, 0x1001, 0x7FFFFF])),
-)  # fmt: skip
+    st.builds(
+        lambda sign, exponent, low: sign << 31 | exponent << 23 | low,
+        st.integers(0, 1),
+        st.integers(98, 145),
+        st.sampled_from([0, 0x1000, 0x8000, 0x18000, 0x3000, 0x1001, 0x7FFFFF]),
+    ),
+)
 HALVES = st.one_of(st.integers(0, 0xFFFF), st.sampled_from([0, 0x8000, 1, 0x3C00, 0x3F80, 0x7C00, 0x7F80, 0x7E00]))
 
 

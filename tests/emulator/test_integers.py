@@ -129,8 +129,10 @@ def test_conversions_between_widths(made: list[tuple[int, ...]]) -> None:
     assert apply("cvt.u16.u32 {}, {}", a, result=np.uint16).tolist() == [x & 0xFFFF for x in a.tolist()]
 
 
-@pytest.mark.parametrize(("kind", "low", "high"), [("s32", -(1 << 31), (1 << 31) - 1), ("u32", 0, (1 << 32) - 1), ("s64", -(1 << 63), (1 << 63) - 1)])  # fmt: skip
-def test_float_to_integer_truncates_and_clamps(kind: str, low: int, high: int) -> None:
+@pytest.mark.parametrize("kind", ["s32", "u32", "s64"])
+def test_float_to_integer_truncates_and_clamps(kind: str) -> None:
+    width = int(kind[1:])
+    low, high = (0, (1 << width) - 1) if kind[0] == "u" else (-(1 << (width - 1)), (1 << (width - 1)) - 1)
     values = np.array([0.0, -0.9, 1.5, -1.5, 2.5, 1e9, -1e9, 3e9, 5e9, -5e9, 1e19, -1e19, np.inf, -np.inf], np.float32)
     result = UNSIGNED[int(kind[1:])]
     got = apply(f"cvt.rzi.{kind}.f32 {{}}, {{}}", values, result=result)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cutesmith_evaluator.emulator.faults import Place, Unsupported
+from cutesmith_evaluator.emulator.faults import Place, UnsupportedError
 from cutesmith_evaluator.emulator.layout import LOCAL_WINDOW, SHARED_WINDOW
 from cutesmith_evaluator.emulator.memory import UNITS
 from cutesmith_evaluator.emulator.steps import Target, typed
@@ -45,7 +45,7 @@ def _resolved(addresses: Array) -> tuple[str, Array]:
         return "local", addresses - np.uint64(LOCAL_WINDOW)
     if low >= SHARED_WINDOW and high < LOCAL_WINDOW:
         return "shared", addresses - np.uint64(SHARED_WINDOW)
-    raise Unsupported("an access whose generic addresses lie in several memories at once is not emulated yet")
+    raise UnsupportedError("an access whose generic addresses lie in several memories at once is not emulated yet")
 
 
 def slab_of(batch: Batch, space: str, numbers: Array) -> tuple[Slab, Array]:

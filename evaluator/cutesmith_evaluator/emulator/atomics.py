@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,4 +103,4 @@ def _turns(index: Array) -> list[Array]:
     rank = np.arange(index.size) - np.repeat(starts, np.diff(np.r_[starts, index.size]))
     by_rank = np.argsort(rank, kind="stable")
     bounds = np.flatnonzero(np.r_[True, np.diff(rank[by_rank]) > 0, True])
-    return [order[by_rank[begin:end]] for begin, end in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [order[by_rank[begin:end]] for begin, end in pairwise(bounds)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cutesmith_evaluator.emulator.faults import Fault
+from cutesmith_evaluator.emulator.faults import FaultError
 from cutesmith_evaluator.emulator.program import Barrier
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ Parked = dict[tuple[int, int], Array]  # (block that goes on, block that ended i
 
 
 def released(batch: Batch, parked: Parked) -> tuple[Parked, dict[int, Array]]:
-    """What stays parked, and the threads that go on by block. Raises Fault when nobody can."""
+    """What stays parked, and the threads that go on by block. Raises FaultError when nobody can."""
     free: dict[int, Array] = {}
     numbers = {key: _barrier_numbers(batch, key) for key in parked if key[1] >= 0}
     for number in sorted({int(value) for values in numbers.values() for value in np.unique(values)}):
@@ -71,7 +71,7 @@ def _check_nobody_left(batch: Batch, waiting: Parked, complete: Array) -> None:
         late = np.flatnonzero(mask & np.repeat(short, batch.shape.padded))
         if late.size and _barrier(batch, key).count is None:
             words = "waits at a barrier that some threads of its block never come to, for they have ended"
-            raise Fault(
+            raise FaultError(
                 "barrier-divergence", words, place=_barrier(batch, key).place, culprit=batch.culprit(int(late[0]))
             )
 
@@ -90,10 +90,10 @@ def _check_warps_together(batch: Batch, leaving: Parked) -> None:
                 "waits at another barrier than the rest of its warp; every thread of a warp has to come to the same one"
             )
             place = _barrier(batch, earlier).place
-            raise Fault("barrier-divergence", words, place=place, culprit=batch.culprit(thread))
+            raise FaultError("barrier-divergence", words, place=place, culprit=batch.culprit(thread))
 
 
-def _deadlock(batch: Batch, parked: Parked) -> Fault:
+def _deadlock(batch: Batch, parked: Parked) -> FaultError:
     """Some wait, and nobody is left who could come."""
     key, mask = next(iter(parked.items()))
     thread = int(np.flatnonzero(mask)[0])
@@ -102,6 +102,8 @@ def _deadlock(batch: Batch, parked: Parked) -> Fault:
     here, alive = int(np.count_nonzero(mask[rows])), int(np.count_nonzero(batch.alive[rows]))
     if key[1] < 0:
         words = "waits for lanes of its warp that never come to this warp-wide instruction"
-        return Fault("warp-divergence", words, place=batch.program.blocks[key[0]].place, culprit=batch.culprit(thread))
+        return FaultError(
+            "warp-divergence", words, place=batch.program.blocks[key[0]].place, culprit=batch.culprit(thread)
+        )
     words = f"waits at a barrier to which {here} of the block's {alive} threads come: the kernel would hang"
-    return Fault("deadlock", words, place=_barrier(batch, key).place, culprit=batch.culprit(thread))
+    return FaultError("deadlock", words, place=_barrier(batch, key).place, culprit=batch.culprit(thread))

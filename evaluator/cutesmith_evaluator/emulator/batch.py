@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from cutesmith_evaluator.emulator.counts import Counts
-from cutesmith_evaluator.emulator.faults import Culprit, EmulationError, Fault, Place
+from cutesmith_evaluator.emulator.faults import Culprit, EmulationError, FaultError, Place
 from cutesmith_evaluator.emulator.layout import LOCAL_BASE, SHARED_BASE
-from cutesmith_evaluator.emulator.memory import AccessFault, GlobalMemory
+from cutesmith_evaluator.emulator.memory import AccessFaultError, GlobalMemory
 from cutesmith_evaluator.emulator.program import Barrier, BasicBlock, Branch, Exit, Program
 from cutesmith_evaluator.emulator.races import Clock
 from cutesmith_evaluator.emulator.slabs import Slab
@@ -55,13 +56,12 @@ class Batch:
     ) -> None:
         self.program, self.shape, self.arguments, self.memory, self.counts = program, shape, arguments, memory, counts
         self.size = shape.count * shape.padded
-        self.numbers = np.arange(self.size)
-        self.blocks = self.numbers // shape.padded
+        self.numbers, self.blocks, self.threads = _numbering(shape.count, shape.padded)
         self.clock = Clock(shape.count, shape.padded)
         shared_bytes = max(program.shared_bytes, program.dynamic_offset + dynamic_shared if dynamic_shared else 0)
         self.shared = Slab("shared", shape.count, shared_bytes, SHARED_BASE, program.grain, self.clock)
         self.local = Slab("local", self.size, program.local_bytes, LOCAL_BASE, program.grain, None)
-        self.alive = self.numbers % shape.padded < shape.threads
+        self.alive = self.threads < shape.threads
         self.mask: Array | None = None
         self.values: list[Any] = [program.constants.get(slot) for slot in range(program.slots)]
         self._ready: dict[int, Array] = {0: self.alive.copy()}
@@ -69,7 +69,7 @@ class Batch:
         self._step_place: Place | None = None
 
     def run(self) -> None:
-        """Raises Fault and Unsupported, placed in the kernel and the source."""
+        """Raises FaultError and UnsupportedError, placed in the kernel and the source."""
         try:
             with np.errstate(all="ignore"):
                 while self._ready or self._release():
@@ -187,13 +187,22 @@ class Batch:
         """The error with the kernel, the line and the thread filled in."""
         error.kernel = self.program.kernel.name
         error.place = error.place or self._step_place
-        if isinstance(error, AccessFault):
+        if isinstance(error, AccessFaultError):
             numbers = self.numbers[self.active()]
             error.culprit = self.culprit(int(numbers[error.thread]))
-        if isinstance(error, Fault) and error.culprit is not None:
+        if isinstance(error, FaultError) and error.culprit is not None:
             error.message = f"{error.culprit} {error.message}"
             error.args = (error.message,)
         return error
+
+
+@lru_cache(maxsize=8)
+def _numbering(count: int, padded: int) -> tuple[Array, Array, Array]:
+    """Of every thread: its number in the batch, its block's number there, its number in the block."""
+    arrays = np.arange(count * padded), np.repeat(np.arange(count), padded), np.tile(np.arange(padded), count)
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
 
 
 def _coordinates(number: int, extents: Triple) -> Triple:

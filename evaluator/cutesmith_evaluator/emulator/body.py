@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from cutesmith_evaluator.emulator.declarations import bits_of, declared
-from cutesmith_evaluator.emulator.faults import Place, Unsupported
+from cutesmith_evaluator.emulator.faults import Place, UnsupportedError
 from cutesmith_evaluator.emulator.operands import parse_operand, split_operands
 from cutesmith_evaluator.emulator.ptx import Guard, Instruction, Register, Variable
 
@@ -43,7 +43,7 @@ class Body:
 
 
 def read_body(text: str, kernel: str, first_line: int, files: dict[int, str]) -> Body:
-    """Raises Unsupported, with the kernel and the line of source, for a statement that is not understood."""
+    """Raises UnsupportedError, with the kernel and the line of source, for a statement that is not understood."""
     body = Body(kernel, files)
     place, line = 0, first_line
     while place < len(text):
@@ -63,7 +63,9 @@ def read_body(text: str, kernel: str, first_line: int, files: dict[int, str]) ->
         else:
             found = _STATEMENT.match(text, place)
             if not found:
-                raise Unsupported(f"`{text[place:].strip()[:60]}` ends kernel {kernel} without a semicolon", kernel)
+                raise UnsupportedError(
+                    f"`{text[place:].strip()[:60]}` ends kernel {kernel} without a semicolon", kernel
+                )
             _statement(body, found[0][:-1].strip(), line)
             place = found.end()
         line += text.count("\n", start, place)
@@ -95,7 +97,7 @@ def _statement(body: Body, text: str, line: int) -> None:
 def _declare_registers(body: Body, text: str) -> None:
     found = _REGISTERS.match(text)
     if not found:
-        raise Unsupported(f"`{text[:60]}` in kernel {body.kernel} is not understood", body.kernel, body.place)
+        raise UnsupportedError(f"`{text[:60]}` in kernel {body.kernel} is not understood", body.kernel, body.place)
     width = bits_of(found[1])
     for name in split_operands(found[2]):
         if many := _RANGE.match(name):
@@ -114,7 +116,7 @@ def _instruction(body: Body, text: str, line: int) -> Instruction:
         return Instruction(found[3], operands, _guard(body, found), body.place, line, body.used_bytes)
     except ValueError as error:
         message = f"`{' '.join(text.split())[:80]}` in kernel {body.kernel} is not understood: {error}"
-        raise Unsupported(message, body.kernel, body.place) from error
+        raise UnsupportedError(message, body.kernel, body.place) from error
 
 
 def _guard(body: Body, found: re.Match[str]) -> Guard | None:

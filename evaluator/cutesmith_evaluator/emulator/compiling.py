@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cutesmith_evaluator.emulator.faults import Unsupported
+from cutesmith_evaluator.emulator.faults import UnsupportedError
 from cutesmith_evaluator.emulator.flow import Flow, flow_of
 from cutesmith_evaluator.emulator.kinds import DTYPES, Words, unsupported
 from cutesmith_evaluator.emulator.layout import Layout
@@ -16,12 +16,12 @@ U32 = DTYPES["u32"]
 
 
 def compile_kernel(kernel: Kernel, layout: Layout) -> Program:
-    """Raises Unsupported, with the kernel and the line, for the first instruction that is not known."""
+    """Raises UnsupportedError, with the kernel and the line, for the first instruction that is not known."""
     try:
         return _compile(kernel, layout)
-    except Unsupported as error:
+    except UnsupportedError as error:
         where = f", used in kernel {kernel.name}"
-        raise Unsupported(f"{error.message}{where}", kernel.name, error.place) from None
+        raise UnsupportedError(f"{error.message}{where}", kernel.name, error.place) from None
 
 
 def _compile(kernel: Kernel, layout: Layout) -> Program:

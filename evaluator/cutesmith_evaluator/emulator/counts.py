@@ -26,7 +26,7 @@ class Traffic:
 
 @dataclass
 class Counts:
-    """Of one launch. `instructions`: by family, one for each thread that ran it. `enabled` False: traffic is not seen."""
+    """Of one launch. `instructions`: by family, one for each thread that came to it. `enabled` False: no traffic."""
 
     enabled: bool = True
     instructions: dict[str, int] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cutesmith_evaluator.emulator.faults import Unsupported
+from cutesmith_evaluator.emulator.faults import UnsupportedError
 from cutesmith_evaluator.emulator.operands import integer, split_operands
 from cutesmith_evaluator.emulator.ptx import Parameter, Space, Variable
 
@@ -25,7 +25,7 @@ def bits_of(kind: str) -> int:
         return 1
     found = re.fullmatch(r"(?:bf|[busf])(\d+)(?:x(\d))?", kind)
     if not found:
-        raise Unsupported(f"the PTX type .{kind} is not emulated yet")
+        raise UnsupportedError(f"the PTX type .{kind} is not emulated yet")
     return int(found[1]) * int(found[2] or 1)
 
 
@@ -34,7 +34,7 @@ def declared(text: str) -> list[Variable]:
     text = text.strip()
     found = _VARIABLE.match(text)
     if not found:
-        raise Unsupported(f"the PTX declaration `{' '.join(text.split())[:80]}` is not understood")
+        raise UnsupportedError(f"the PTX declaration `{' '.join(text.split())[:80]}` is not understood")
     width = bits_of(found["type"]) // 8
     align = int(found["align"] or width)
     space: Space = found["space"]  # type: ignore[assignment]
@@ -44,7 +44,7 @@ def declared(text: str) -> list[Variable]:
 def _variable(text: str, space: Space, align: int, width: int) -> Variable:
     named = _NAMED.match(text)
     if not named:
-        raise Unsupported(f"the PTX declaration of `{text[:60]}` is not understood")
+        raise UnsupportedError(f"the PTX declaration of `{text[:60]}` is not understood")
     count = 1
     for extent in re.findall(r"\[(\d*)\]", named[2]):
         count *= int(extent or 0)
@@ -56,7 +56,7 @@ def _initial(text: str, width: int) -> bytes:
     try:
         return b"".join((integer(value) % (1 << 8 * width)).to_bytes(width, "little") for value in values)
     except ValueError as error:
-        raise Unsupported(f"the initial value `{text[:60]}` in the PTX is not understood") from error
+        raise UnsupportedError(f"the initial value `{text[:60]}` in the PTX is not understood") from error
 
 
 def layout_parameters(text: str) -> tuple[Parameter, ...]:
@@ -65,7 +65,7 @@ def layout_parameters(text: str) -> tuple[Parameter, ...]:
     for part in split_operands(text):
         found = _PARAMETER.match(part)
         if not found:
-            raise Unsupported(f"the kernel parameter `{part[:80]}` is not understood")
+            raise UnsupportedError(f"the kernel parameter `{part[:80]}` is not understood")
         width = bits_of(found[2]) // 8
         size = width * int(found[4][1:-1]) if found[4] else width
         align = int(found[1] or width)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from cutesmith_evaluator.emulator.compiling import compile_kernel
 from cutesmith_evaluator.emulator.counts import Counts
-from cutesmith_evaluator.emulator.faults import Unsupported
+from cutesmith_evaluator.emulator.faults import UnsupportedError
 from cutesmith_evaluator.emulator.launch import Launch, launch
 from cutesmith_evaluator.emulator.layout import lay_out
 from cutesmith_evaluator.emulator.memory import Allocation, GlobalMemory
@@ -37,7 +37,7 @@ class Device:
         self._count_traffic = count_traffic
 
     def load(self, ptx: str) -> LoadedModule:
-        """Raises Unsupported for PTX that is not understood."""
+        """Raises UnsupportedError for PTX that is not understood."""
         module = read_module(ptx)
         loaded = LoadedModule(module, {}, [])
         for variable in module.variables:
@@ -50,16 +50,16 @@ class Device:
         return loaded
 
     def program(self, loaded: LoadedModule, kernel: str) -> Program:
-        """The kernel, made ready once. Raises Unsupported."""
+        """The kernel, made ready once. Raises UnsupportedError."""
         if kernel not in loaded.module.kernels:
-            raise Unsupported(f"the PTX has no kernel {kernel}", kernel)
+            raise UnsupportedError(f"the PTX has no kernel {kernel}", kernel)
         if kernel not in loaded.programs:
             read = loaded.module.kernels[kernel]
             loaded.programs[kernel] = compile_kernel(read, lay_out(loaded.module, read, loaded.addresses))
         return loaded.programs[kernel]
 
     def launch(self, loaded: LoadedModule, kernel: str, config: Launch) -> Counts:
-        """Runs a kernel to its end. Raises Fault and Unsupported."""
+        """Runs a kernel to its end. Raises FaultError and UnsupportedError."""
         program = self.program(loaded, kernel)
         counts = self.counts.setdefault(kernel, Counts(self._count_traffic))
         return launch(program, config, self.memory, counts, self._between)

@@ -35,7 +35,7 @@ class EmulationError(Exception):
         self.place = place
 
 
-class Fault(EmulationError):
+class FaultError(EmulationError):
     """The kernel does something wrong."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Fault(EmulationError):
         self.address = address
 
 
-class Unsupported(EmulationError):
+class UnsupportedError(EmulationError):
     """The emulator does not know an instruction, or a form of it: nothing is said about the kernel."""
 
     def __init__(self, message: str, kernel: str = "", place: Place | None = None) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from cutesmith_evaluator.emulator.device import Device, LoadedModule
-from cutesmith_evaluator.emulator.faults import EmulationError, Unsupported
+from cutesmith_evaluator.emulator.faults import EmulationError, UnsupportedError
 from cutesmith_evaluator.emulator.launch import Launch
 from cutesmith_evaluator.emulator.packing import Value, entry_of
 from cutesmith_evaluator.emulator.properties import Properties
@@ -34,7 +34,7 @@ class HostFunction:
     """The host code of one compile. A call launches its kernels on the device and returns when they are done."""
 
     def __init__(self, engine: Engine, host: str, ptx: str, device: Device, properties: Properties) -> None:
-        """`host`: the module that `engine` runs, printed. Raises Unsupported."""
+        """`host`: the module that `engine` runs, printed. Raises UnsupportedError."""
         self._engine, self._device, self._properties = engine, device, properties
         self._module: LoadedModule = device.load(ptx)
         self._kernels = list(self._module.module.kernels)  # a kernel's handle is its place here, from 1
@@ -47,7 +47,7 @@ class HostFunction:
         self._library = library
 
     def __call__(self, arguments: Sequence[Sequence[Value]]) -> None:
-        """`arguments`: the numbers of each argument: pointer, dynamic extents, dynamic strides. Raises EmulationError."""
+        """`arguments`: the numbers of each: pointer, dynamic extents, dynamic strides. Raises EmulationError."""
         packed = [shape.packed(values) for shape, values in zip(self.shapes, arguments, strict=True)]
         self._call(self._entry, packed)
 
@@ -78,7 +78,7 @@ class HostFunction:
         def run(*arguments: Any) -> int:
             try:
                 function(*arguments)
-            except BaseException as error:  # process boundary
+            except BaseException as error:  # noqa: BLE001 - none may cross into the host code
                 self._error = self._error or error
                 return _FAILED
             return 0
@@ -104,13 +104,13 @@ class HostFunction:
     def _device_attribute(self, where: int, attribute: int, _: int) -> None:
         value = self._properties.attribute(attribute)
         if value is None:
-            raise Unsupported(f"the host code asks for device attribute {attribute}, which is not emulated yet")
+            raise UnsupportedError(f"the host code asks for device attribute {attribute}, which is not emulated yet")
         _write(where, I32, value)
 
     def _find_kernel(self, where: int, _: int, name: int) -> None:
         wanted = ctypes.string_at(name).decode()
         if wanted not in self._kernels:
-            raise Unsupported(f"the PTX has no kernel {wanted}", wanted)
+            raise UnsupportedError(f"the PTX has no kernel {wanted}", wanted)
         _write(where, PTR, self._kernels.index(wanted) + 1)
 
     def _kernel_attribute(self, where: int, attribute: int, kernel: int, _: int) -> None:
@@ -132,7 +132,7 @@ class HostFunction:
             kind = ctypes.string_at(attributes + number * _ATTRIBUTE_BYTES, 20)
             identity, _, *cluster = struct.unpack("<IIIII", kind)
             if identity == _CLUSTER_DIMENSION and cluster != [1, 1, 1]:
-                raise Unsupported("a launch with thread block clusters is not emulated yet")
+                raise UnsupportedError("a launch with thread block clusters is not emulated yet")
         self._run(kernel, (gx, gy, gz), (bx, by, bz), shared, arguments)
 
     def _run(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cutesmith_evaluator.emulator.faults import Unsupported
+from cutesmith_evaluator.emulator.faults import UnsupportedError
 from cutesmith_evaluator.emulator.ptx import Instruction
 
 U8, U16, U32, U64 = (np.dtype(f"u{size}") for size in (1, 2, 4, 8))
@@ -36,10 +36,10 @@ def bits_dtype(width: int) -> np.dtype:
     return BOOL if width == 1 else np.dtype(f"u{width // 8}")
 
 
-def unsupported(instruction: Instruction, what: str = "") -> Unsupported:
+def unsupported(instruction: Instruction, what: str = "") -> UnsupportedError:
     """The error for an instruction that is not emulated. The machine adds the kernel's name."""
     words = f"the instruction {instruction.opcode} is not emulated yet"
-    return Unsupported(f"{words} ({what})" if what else words, place=instruction.place)
+    return UnsupportedError(f"{words} ({what})" if what else words, place=instruction.place)
 
 
 class Words:
@@ -82,6 +82,6 @@ class Words:
         return int(word[1:]) if word else None
 
     def done(self) -> None:
-        """Raises Unsupported when a word is left that nobody took."""
+        """Raises UnsupportedError when a word is left that nobody took."""
         if self._left:
             raise unsupported(self.instruction, f".{self._left[0]}")

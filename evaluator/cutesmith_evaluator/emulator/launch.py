@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cutesmith_evaluator.emulator.batch import WARP, Batch, Shape
 from cutesmith_evaluator.emulator.counts import Counts
-from cutesmith_evaluator.emulator.faults import Fault
+from cutesmith_evaluator.emulator.faults import FaultError
 from cutesmith_evaluator.emulator.memory import GlobalMemory
 from cutesmith_evaluator.emulator.program import Program
 from cutesmith_evaluator.emulator.specials import special_values
@@ -39,7 +39,7 @@ def launch(
 ) -> Counts:
     """Runs the kernel on all blocks. `between` is called after each batch and may raise to end it.
 
-    Raises Fault and Unsupported.
+    Raises FaultError and UnsupportedError.
     """
     counts = counts or Counts()
     _check_limits(program, config)
@@ -58,20 +58,22 @@ def _check_limits(program: Program, config: Launch) -> None:
     name = program.kernel.name
     threads = config.block[0] * config.block[1] * config.block[2]
     if not 0 < threads <= _MAX_THREADS:
-        raise Fault("launch-limit", f"{name} is launched with {threads} threads per block (1 to {_MAX_THREADS})", name)
+        raise FaultError(
+            "launch-limit", f"{name} is launched with {threads} threads per block (1 to {_MAX_THREADS})", name
+        )
     wanted = program.kernel.threads
     if wanted is not None and wanted != config.block:
-        raise Fault(
+        raise FaultError(
             "launch-limit", f"{name} was compiled for blocks of {wanted} and launched with {config.block}", name
         )
     if min(config.grid) < 1:
-        raise Fault(
+        raise FaultError(
             "launch-limit", f"{name} is launched with a grid of {config.grid}; every extent is at least 1", name
         )
     shared = max(program.shared_bytes, program.dynamic_offset + config.dynamic_shared)
     if shared > config.shared_limit:
         words = f"{name} wants {shared} bytes of shared memory per block (at most {config.shared_limit})"
-        raise Fault("launch-limit", words, name)
+        raise FaultError("launch-limit", words, name)
 
 
 def _blocks_of_batch(program: Program, config: Launch) -> int:

@@ -63,7 +63,7 @@ class Lowering:
         }
 
     def step(self, instruction: Instruction, block: int) -> Step:
-        """Raises Unsupported."""
+        """Raises UnsupportedError."""
         self._block = block
         words = Words(instruction)
         if words.name in OPERATIONS:

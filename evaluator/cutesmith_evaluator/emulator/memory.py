@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cutesmith_evaluator.emulator.faults import Fault
+from cutesmith_evaluator.emulator.faults import FaultError
 
 # One access of a thread as one NumPy item; complex128 stands for 16 bytes, moved and never computed with.
 UNITS = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8"), 16: np.dtype("c16")}
@@ -17,7 +17,7 @@ _LARGEST = 16
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class AccessFault(Fault):
+class AccessFaultError(FaultError):
     """A fault of the `thread`-th of the addresses given; the batch adds who that is."""
 
     def __init__(self, kind: str, message: str, thread: int, address: int) -> None:
@@ -119,7 +119,7 @@ class GlobalMemory:
         return found if found is not None and high + unit <= found.end else None
 
     def _parts(self, addresses: Array, unit: int, verb: str) -> list[tuple[Allocation, Array]]:
-        """The accesses by allocation. Raises AccessFault for one that lies in none."""
+        """The accesses by allocation. Raises AccessFaultError for one that lies in none."""
         places = np.searchsorted(np.array(self._starts, np.uint64), addresses, side="right") - 1
         ends = np.array([each.end for each in self._allocations] or [0], np.uint64)
         outside = (places < 0) | (addresses + np.uint64(unit) > ends[places])
@@ -128,9 +128,9 @@ class GlobalMemory:
             raise self._out_of_bounds(int(addresses[thread]), unit, verb, thread)
         return [(self._allocations[place], np.flatnonzero(places == place)) for place in np.unique(places)]
 
-    def _out_of_bounds(self, address: int, unit: int, verb: str, thread: int) -> AccessFault:
+    def _out_of_bounds(self, address: int, unit: int, verb: str, thread: int) -> AccessFaultError:
         message = f"{verb} {unit} bytes at 0x{address:x}, {self._where(address)}"
-        return AccessFault("out-of-bounds", message, thread, address)
+        return AccessFaultError("out-of-bounds", message, thread, address)
 
     def _where(self, address: int) -> str:
         place = bisect_right(self._starts, address) - 1
@@ -151,7 +151,7 @@ def _check_alignment(addresses: Array, unit: int) -> None:
         thread = int(np.flatnonzero(addresses & np.uint64(unit - 1))[0])
         address = int(addresses[thread])
         message = f"accesses {unit} bytes at 0x{address:x}, which is no multiple of {unit}"
-        raise AccessFault("misaligned-access", message, thread, address)
+        raise AccessFaultError("misaligned-access", message, thread, address)
 
 
 def _check_written(
@@ -165,4 +165,4 @@ def _check_written(
     place = int(np.flatnonzero(~flags.all(axis=1))[0])
     message = f"reads {unit} bytes of {allocation.label} at 0x{int(addresses[place]):x} that nothing has written"
     thread = int(threads[place]) if threads is not None else place
-    raise AccessFault("uninitialised-read", message, thread, int(addresses[place]))
+    raise AccessFaultError("uninitialised-read", message, thread, int(addresses[place]))

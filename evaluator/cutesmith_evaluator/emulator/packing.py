@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cutesmith_evaluator.emulator.faults import Unsupported
+from cutesmith_evaluator.emulator.faults import UnsupportedError
 
 _ENTRY = re.compile(r"llvm\.func @(?P<name>[\w$]+)\((?P<arguments>.*)\) -> i32 attributes \{llvm\.emit_c_interface\}")
 _SCALARS = {
@@ -33,9 +33,9 @@ class Shape:
     scalars: tuple[tuple[int, str], ...]
 
     def packed(self, values: Sequence[Value]) -> bytearray:
-        """One value for each scalar, in order. Raises Unsupported when their numbers differ."""
+        """One value for each scalar, in order. Raises UnsupportedError when their numbers differ."""
         if len(values) != len(self.scalars):
-            raise Unsupported(
+            raise UnsupportedError(
                 f"the host code takes {len(self.scalars)} numbers where {len(values)} are known: such an argument "
                 "is not emulated yet"
             )
@@ -54,13 +54,13 @@ def _fitting(value: Value, form: str) -> Value:
 
 
 def entry_of(host: str) -> tuple[str, tuple[Shape, ...]]:
-    """The name of the host code's entry in the printed module, and its arguments. Raises Unsupported."""
+    """The name of the host code's entry in the printed module, and its arguments. Raises UnsupportedError."""
     for line in host.splitlines():
         found = _ENTRY.search(line)
         if found and not found["name"].startswith("_mlir_ciface_"):
             kinds = [part.partition(":")[2] for part in _parts(found["arguments"])]
             return found["name"], tuple(shape_of(kind) for kind in kinds)
-    raise Unsupported("the host code of cute.compile has no entry that is understood")
+    raise UnsupportedError("the host code of cute.compile has no entry that is understood")
 
 
 def shape_of(kind: str) -> Shape:
@@ -73,7 +73,7 @@ def shape_of(kind: str) -> Shape:
         return _record([shape_of(part) for part in _parts(kind[len("struct<(") : -len(")>")])])
     if array := re.fullmatch(r"array<(\d+) x (.+)>", kind):
         return _record([shape_of(array[2])] * int(array[1]))
-    raise Unsupported(f"a host argument of type {kind} is not emulated yet")
+    raise UnsupportedError(f"a host argument of type {kind} is not emulated yet")
 
 
 def _record(members: list[Shape]) -> Shape:

@@ -47,7 +47,7 @@ class Barrier:
 
 @dataclass
 class BasicBlock:
-    """Steps without a jump, then `end` (None: on to the next block). `member_slot`: its first step needs these lanes."""
+    """Steps without a jump, then `end` (None: the next block). `member_slot`: the lanes its first step waits for."""
 
     steps: list[Step] = field(default_factory=list)
     end: Branch | Exit | Barrier | None = None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from cutesmith_evaluator.emulator.body import read_body
 from cutesmith_evaluator.emulator.declarations import declared, layout_parameters
-from cutesmith_evaluator.emulator.faults import Unsupported
+from cutesmith_evaluator.emulator.faults import UnsupportedError
 from cutesmith_evaluator.emulator.ptx import Kernel, Module, Variable
 
 _NOISE = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -20,7 +20,7 @@ _SECTION = re.compile(r"\.section\b[^\n{]*")
 
 
 def read_module(text: str) -> Module:
-    """Raises Unsupported for what is not understood."""
+    """Raises UnsupportedError for what is not understood."""
     text = without_comments(text)
     target = _TARGET.search(text)
     files = {int(number): path for number, path in _FILE.findall(text)}
@@ -30,7 +30,9 @@ def read_module(text: str) -> Module:
         if entry := _ENTRY.match(head):
             kernels[entry[1]] = _kernel(entry[1], head, body, line, files)
         elif ".func" in head:
-            raise Unsupported(f"the PTX holds a function ({head.split('(')[0].strip()}), which is not emulated yet")
+            raise UnsupportedError(
+                f"the PTX holds a function ({head.split('(')[0].strip()}), which is not emulated yet"
+            )
         else:
             variables += declared(head)
     return Module(target[1] if target else "", kernels, tuple(variables))
@@ -56,12 +58,12 @@ def _top_level(text: str) -> Iterator[tuple[str, str, int]]:
             place = closing(text, text.index("{", section.start())) + 1
             continue
         end, brace = text.find(";", place), text.find("{", place)
-        if ".entry" in text[place : brace if brace >= 0 else None] and 0 <= brace and (end < 0 or brace < end):
+        if ".entry" in text[place : brace if brace >= 0 else None] and brace >= 0 and (end < 0 or brace < end):
             close = closing(text, brace)
             yield text[place:brace], text[brace + 1 : close], text.count("\n", 0, brace) + 1
             place = close + 1
         elif end < 0:
-            raise Unsupported(f"the PTX ends in `{text[place:].strip()[:60]}`, which is not understood")
+            raise UnsupportedError(f"the PTX ends in `{text[place:].strip()[:60]}`, which is not understood")
         else:
             yield text[place:end], "", 0
             place = end + 1
@@ -74,7 +76,7 @@ def closing(text: str, brace: int) -> int:
         depth += 1 if found[0] == "{" else -1
         if depth == 0:
             return found.start()
-    raise Unsupported("a brace of the PTX is never closed")
+    raise UnsupportedError("a brace of the PTX is never closed")
 
 
 def _after_space(text: str, place: int) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cutesmith_evaluator.emulator.memory import UNITS, AccessFault
+from cutesmith_evaluator.emulator.memory import UNITS, AccessFaultError
 from cutesmith_evaluator.emulator.races import Clock, conflicts, joined, named
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -61,14 +61,14 @@ class Slab:
         if outside.any():
             thread = int(np.flatnonzero(outside)[0])
             words = f"{verb} {unit} bytes at offset {int(offsets[thread])} of {self.size} bytes of {self.what} memory"
-            raise AccessFault("out-of-bounds", words, thread, int(addresses[thread]))
+            raise AccessFaultError("out-of-bounds", words, thread, int(addresses[thread]))
         crooked = offsets & (unit - 1)
         if crooked.any():
             thread = int(np.flatnonzero(crooked)[0])
             words = (
                 f"accesses {unit} bytes of {self.what} memory at offset {int(offsets[thread])}, no multiple of {unit}"
             )
-            raise AccessFault("misaligned-access", words, thread, int(addresses[thread]))
+            raise AccessFaultError("misaligned-access", words, thread, int(addresses[thread]))
         return rows * self._stride + offsets
 
     def _pieces(self, places: Array, unit: int, used: int | None) -> Array:
@@ -81,7 +81,7 @@ class Slab:
         thread = int(np.flatnonzero(missing.any(axis=1))[0])
         offset = int(addresses[thread]) - self.base
         words = f"reads {unit} bytes of {self.what} memory at offset {offset} that nothing has written"
-        raise AccessFault("uninitialised-read", words, thread, int(addresses[thread]))
+        raise AccessFaultError("uninitialised-read", words, thread, int(addresses[thread]))
 
     def _note_reads(self, pieces: Array, stamps: Array, addresses: Array) -> None:
         now = np.broadcast_to(stamps[:, None], pieces.shape)
@@ -112,7 +112,7 @@ class Slab:
             f"{verb} {self.what} memory at offset {offset}, which {named(int(before[access, piece]))} {earlier} "
             "with no barrier in between"
         )
-        raise AccessFault("race", words, access, int(addresses[access]))
+        raise AccessFaultError("race", words, access, int(addresses[access]))
 
     def _check_together(self, stored: Array, items: Array, unit: int, addresses: Array) -> None:
         """Two threads of one access that write different values to one place."""
@@ -123,4 +123,4 @@ class Slab:
             words = (
                 f"writes {self.what} memory at offset {offset} together with another thread, which writes another value"
             )
-            raise AccessFault("race", words, thread, int(addresses[thread]))
+            raise AccessFaultError("race", words, thread, int(addresses[thread]))

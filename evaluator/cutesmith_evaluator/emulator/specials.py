@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cutesmith_evaluator.emulator.batch import WARP, Batch
-from cutesmith_evaluator.emulator.faults import Unsupported
+from cutesmith_evaluator.emulator.faults import UnsupportedError
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 _ZERO = ("%cluster_ctarank", "%cluster_ctaid", "%gridid")  # every block is a cluster of its own
@@ -15,7 +15,7 @@ _ONE = ("%cluster_nctarank", "%cluster_nctaid")
 
 
 def special_values(batch: Batch, dynamic_shared: int) -> None:
-    """Fills the slots of the registers that the program reads. Raises Unsupported for one that is not known."""
+    """Fills the slots of the registers that the program reads. Raises UnsupportedError for one that is not known."""
     for key, slot in batch.program.specials.items():
         name, _, bits = key.partition(":")
         value = _value(batch, name, dynamic_shared)
@@ -28,7 +28,7 @@ def _value(batch: Batch, name: str, dynamic_shared: int) -> Any:
     shape = batch.shape
     match register:
         case "%tid":
-            return _along(batch.numbers % shape.padded, shape.block, along)
+            return _along(batch.threads, shape.block, along)
         case "%ctaid" | "%clusterid":
             blocks = shape.first + (batch.blocks if shape.count > 1 else np.int64(0))
             return _along(blocks, shape.grid, along)
@@ -39,7 +39,7 @@ def _value(batch: Batch, name: str, dynamic_shared: int) -> Any:
         case "%laneid":
             return batch.numbers % WARP
         case "%warpid":
-            return batch.numbers % shape.padded // WARP
+            return batch.threads // WARP
         case "%nwarpid":
             return np.int64(shape.padded // WARP)
         case "%dynamic_smem_size":
@@ -53,11 +53,13 @@ def _value(batch: Batch, name: str, dynamic_shared: int) -> Any:
         case _ if register in _ONE:
             return np.int64(1)
         case _:
-            raise Unsupported(f"the register {name} is not emulated yet", batch.program.kernel.name)
+            raise UnsupportedError(f"the register {name} is not emulated yet", batch.program.kernel.name)
 
 
 def _along(numbers: Any, extents: tuple[int, int, int], axis: int) -> Any:
-    x, y, _ = extents
+    x, y, z = extents
+    if y == z == 1:
+        return numbers if axis == 0 else np.int64(0)
     return (numbers % x, numbers // x % y, numbers // (x * y))[axis]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cutesmith_evaluator.emulator.faults import Place
-from cutesmith_evaluator.emulator.memory import AccessFault
+from cutesmith_evaluator.emulator.memory import AccessFaultError
 from cutesmith_evaluator.emulator.steps import Target
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Shuffle:
             number = int(np.flatnonzero(wrong)[0])
             other = int(source[number // WARP if len(source) > 1 else 0, number % WARP])
             words = f"takes the value of lane {other} in shfl.sync, which does not take part"
-            raise AccessFault("inactive-lane", words, int(np.searchsorted(np.flatnonzero(batch.mask), number)), 0)
+            raise AccessFaultError("inactive-lane", words, int(np.searchsorted(np.flatnonzero(batch.mask), number)), 0)
 
 
 def _by_warp(batch: Batch, slot: int) -> Array:
@@ -146,4 +146,4 @@ class Trap:
     family: str = "other"
 
     def run(self, batch: Batch) -> None:
-        raise AccessFault("trap", "reaches a trap instruction: an assertion of the kernel fails", 0, 0)
+        raise AccessFaultError("trap", "reaches a trap instruction: an assertion of the kernel fails", 0, 0)

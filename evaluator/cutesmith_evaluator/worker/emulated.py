@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from cutesmith_evaluator.emulator.device import Device
-from cutesmith_evaluator.emulator.faults import EmulationError, Fault
+from cutesmith_evaluator.emulator.faults import EmulationError, FaultError
 from cutesmith_evaluator.emulator.properties import properties_of
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.candidate import LoadedCandidate
@@ -109,7 +109,7 @@ class EmulatedCandidate:
             if isinstance(output, EmulatedTensor) and (missing := self._allocations.unwritten(output.host)):
                 size = output.host.untyped_storage().nbytes()
                 words = f"output {number} is returned with {missing} of its {size} bytes never written"
-                raise Fault("unwritten-output", words)
+                raise FaultError("unwritten-output", words)
 
     def _finding(self, error: EmulationError) -> Finding:
         place = error.place

@@ -1,4 +1,4 @@
-"""`cute.compile` for the emulated device: the same kernel and host code, run here. Private sides of the DSL, as in dsl.
+"""`cute.compile` for the emulated device: the same kernel and host code, run here.
 
 Relied on beyond what dsl names, seen in nvidia-cutlass-dsl 4.8.1: without --enable-tvm-ffi the compiled function's
 `ir_module` runs in MLIR's ExecutionEngine, and its entry takes the arguments of `cute.compile` in their order: a
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cutesmith_evaluator.emulator.device import Device
-from cutesmith_evaluator.emulator.faults import EmulationError, Unsupported
+from cutesmith_evaluator.emulator.faults import EmulationError, UnsupportedError
 from cutesmith_evaluator.emulator.host import HostFunction
 from cutesmith_evaluator.emulator.packing import Value
 from cutesmith_evaluator.emulator.properties import Properties
@@ -27,11 +27,10 @@ _NUMBERS = (bool, int, float)
 @contextmanager
 def emulated_compiles(arch: str, scratch: Path | None, device: Device, properties: Properties) -> Iterator[None]:
     """Inside, `cute.compile` gives functions that run on the emulated device."""
-    from cutlass.base_dsl.compiler import CompileCallable  # pyright: ignore[reportMissingImports]
 
-    original = CompileCallable.__call__
-
-    def compile_emulated(self: Any, function: Any, *args: Any, options: Any = None, **kwargs: Any) -> Any:
+    def compile_emulated(
+        original: dsl.Compile, self: Any, function: Any, *args: Any, options: Any = None, **kwargs: Any
+    ) -> Any:
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
             told = f"--gpu-arch {arch} --keep-ptx --generate-line-info --dump-dir {folder}"
             if isinstance(options, str):
@@ -41,11 +40,8 @@ def emulated_compiles(arch: str, scratch: Path | None, device: Device, propertie
             made = original(self, function, *args, **kwargs)
             return EmulatedFunction(made, Path(folder), args, device, properties)
 
-    CompileCallable.__call__ = compile_emulated
-    try:
+    with dsl.replaced_compile(compile_emulated):
         yield
-    finally:
-        CompileCallable.__call__ = original
 
 
 class EmulatedFunction:
@@ -54,16 +50,14 @@ class EmulatedFunction:
     def __init__(
         self, made: Any, folder: Path, compiled_for: Sequence[Any], device: Device, properties: Properties
     ) -> None:
-        from cutlass._mlir.execution_engine import ExecutionEngine  # pyright: ignore[reportMissingImports]
-
         texts = sorted(folder.glob("*.ptx"))
         if not texts:
-            raise Unsupported("cute.compile left no PTX: this version of the DSL is not supported")
-        self._engine = ExecutionEngine(made.ir_module, opt_level=2, shared_libs=[])
+            raise UnsupportedError("cute.compile left no PTX: this version of the DSL is not supported")
+        self._engine = dsl.execution_engine(made.ir_module)
         self._expected = [each for each in compiled_for if _is_runtime(each)]
         self._run = HostFunction(self._engine, str(made.ir_module), texts[0].read_text(), device, properties)
         if len(self._run.shapes) != len(self._expected):
-            raise Unsupported("a function compiled for nested or optional arguments is not emulated yet")
+            raise UnsupportedError("a function compiled for nested or optional arguments is not emulated yet")
 
     def __call__(self, *args: Any) -> None:
         """Raises EmulationError."""
@@ -103,7 +97,7 @@ def _numbers(value: Any, expected: Any, place: int) -> Sequence[Value]:
         return _of_tensor(value, expected, place)
     number = getattr(value, "value", value)
     if not isinstance(number, _NUMBERS):
-        raise Unsupported(f"argument {place} of type {type(value).__name__} is not emulated yet")
+        raise UnsupportedError(f"argument {place} of type {type(value).__name__} is not emulated yet")
     return (number,)
 
 

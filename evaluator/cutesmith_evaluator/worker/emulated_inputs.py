@@ -29,7 +29,7 @@ class Reduced(Reference):
 
 
 def reduced(reference: Reference, groups: Sequence[Group]) -> tuple[Reference, tuple[str, ...]]:
-    """The reference at smaller sizes, and in words what was cut. `groups`: as the trace found them. Raises TaskError."""
+    """The reference at smaller sizes, and in words what was cut. `groups`: the trace's. Raises TaskError."""
     inputs = reference.inputs(0, "cpu")
     sizes: list[tuple[Group, int]] = []
     words = []

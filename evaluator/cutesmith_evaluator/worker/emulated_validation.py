@@ -6,9 +6,9 @@ from pathlib import Path
 
 import torch
 
-from cutesmith_evaluator.types import Validation
+from cutesmith_evaluator.types import Finding, Validation
 from cutesmith_evaluator.worker import dsl
-from cutesmith_evaluator.worker.adopted import check_on_cpu
+from cutesmith_evaluator.worker.adopted import TOO_BIG_TO_DRAW, check_on_cpu, input_bytes
 from cutesmith_evaluator.worker.candidate import LoadedCandidate
 from cutesmith_evaluator.worker.checks import Outcome, run_checks
 from cutesmith_evaluator.worker.emulated import NOT_EMULATED, EmulatedCandidate
@@ -27,6 +27,8 @@ def validate_emulated(
     """The verdict on the emulated device; `ok` None where the kernel uses what is not emulated. Raises TaskError."""
     progress("importing the CuTe DSL, once")
     dsl.load()
+    if (size := input_bytes(reference)) > TOO_BIG_TO_DRAW:
+        return Validation(None, DEVICE, findings=(_too_big(reference, size),))
     smaller, cuts = reduced(reference, plan.groups)
     emulated = EmulatedCandidate(candidate, ARCH)
     outcome = run_checks(smaller, emulated, torch.device("cpu"), plan, progress)
@@ -35,6 +37,15 @@ def validate_emulated(
         progress("the patched class")
         check_on_cpu(reference, candidate, patched, outcome)
     return _verdict(outcome)
+
+
+def _too_big(reference: Reference, size: int) -> Finding:
+    """The task's file makes its inputs whole before they can be cut."""
+    message = (
+        f"Not run: the inputs of {reference.task.qualname} take {size / 2**30:.1f} GiB, more than the "
+        f"{TOO_BIG_TO_DRAW / 2**30:.0f} GiB that the emulated device draws; make get_inputs() smaller to have it run."
+    )
+    return Finding("too-big-to-emulate", message, None, str(reference.file), "information")
 
 
 def _verdict(outcome: Outcome) -> Validation:

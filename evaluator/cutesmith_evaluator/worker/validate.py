@@ -24,7 +24,8 @@ NO_DEVICE = Finding(
 
 
 def validate(params: Params, progress: Progress) -> Validation:
-    """Params: task, candidate, patched (path or None), quick, device ("auto", "cuda", "emulated", "none"), dynamic_dims.
+    """Params: task, candidate, patched (path or None), quick, device ("auto", "cuda", "emulated", "none"),
+    dynamic_dims.
 
     "auto" is the CUDA device where there is one, and the emulated device elsewhere.
 

@@ -80,7 +80,8 @@ def _add_job_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--arch", action="append", default=[], metavar="ARCH", help='compile for it ("sm_90a"); repeat'
     )
-    command.add_argument("--device", choices=("auto", "cuda", "emulated", "none"), default="auto", help="where to run (auto)")
+    devices = ("auto", "cuda", "emulated", "none")
+    command.add_argument("--device", choices=devices, default="auto", help="where to run (auto)")
     _add_json(command)
 
 
