@@ -75,7 +75,7 @@ def rate(name: str, elements: int, *, count_traffic: bool) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--elements", type=int, default=1 << 20, help="the largest size")
     largest = parser.parse_args().elements
     print("kernel  elements   checked  checked and counted   (million thread-level instructions a second)")

@@ -32,7 +32,7 @@ class Allocation:
         self.start, self.end, self.label = start, start + size, label
         self.base = start - start % _LARGEST
         self._length = -(-(self.end - self.base) // _LARGEST) * _LARGEST
-        self._bytes = np.frombuffer((ctypes.c_uint8 * self._length).from_address(self.base), np.uint8)
+        self._bytes = np.ctypeslib.as_array((ctypes.c_uint8 * self._length).from_address(self.base))
         self._views: dict[int, Array] = {}
         self._written: Array | None = None if initialised else np.zeros(self._length, np.uint8)
 

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 class Step(Protocol):
     """One instruction, for all threads of a batch that its mask names. `family`: what it counts as."""
 
-    place: Place | None
-    family: str
-
+    @property
+    def place(self) -> Place | None: ...
+    @property
+    def family(self) -> str: ...
     def run(self, batch: Batch) -> None: ...
 
 

@@ -90,7 +90,7 @@ def _sources(mode: str, by: Array, clamp: Array) -> tuple[Array, Array]:
 class Vote:
     """vote.sync and activemask: `function` of (warps, 32) predicates that do not count outside the mask."""
 
-    function: Callable[[Array, Array], Array]  # (predicate, running) → (warps,) or (warps, 32)
+    function: Callable[[Array, Array], Any]  # (predicate, running) → (warps,) or (warps, 32)
     predicate: int | None
     result: Target
     place: Place | None
@@ -108,7 +108,7 @@ def ballot(predicate: Array, running: Array) -> Array:
     return np.bitwise_or.reduce(np.where(predicate & running, bits, np.uint32(0)), axis=1)
 
 
-VOTES: dict[str, Callable[[Array, Array], Array]] = {
+VOTES: dict[str, Callable[[Array, Array], Any]] = {
     "all": lambda predicate, running: (predicate | ~running).all(axis=1),
     "any": lambda predicate, running: (predicate & running).any(axis=1),
     "uni": lambda predicate, running: (predicate | ~running).all(axis=1) | ~(predicate & running).any(axis=1),

@@ -19,6 +19,7 @@ from cutesmith_evaluator.emulator.faults import EmulationError, FaultError
 from cutesmith_evaluator.emulator.properties import properties_of
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.candidate import LoadedCandidate
+from cutesmith_evaluator.worker.cudaless import cuda_without_build
 from cutesmith_evaluator.worker.emulated_allocations import Allocations
 from cutesmith_evaluator.worker.emulated_cuda import emulated_cuda
 from cutesmith_evaluator.worker.emulated_dsl import emulated_compiles
@@ -46,7 +47,8 @@ class EmulatedCandidate:
         self._modules: WeakKeyDictionary[nn.Module, tuple[_State, nn.Module]] = WeakKeyDictionary()
         module = self.module
         if module is not None and isinstance(getattr(module, "PLAIN", None), tuple):
-            module.PLAIN = (*module.PLAIN, EmulatedTensor)  # these do hold memory that the kernel can read
+            plain = (*module.PLAIN, EmulatedTensor)  # these do hold memory that the kernel can read
+            setattr(module, "PLAIN", plain)  # noqa: B010 - pyright knows no attribute of a module that was made at run time
 
     @property
     def path(self) -> Path:
@@ -76,6 +78,7 @@ class EmulatedCandidate:
         scratch = os.environ.get("CUTESMITH_SCRATCH")
         with ExitStack() as stack:
             stack.enter_context(emulated_cuda(self._properties))
+            stack.enter_context(cuda_without_build())
             compiles = emulated_compiles(self._arch, Path(scratch) if scratch else None, self.device, self._properties)
             stack.enter_context(compiles)
             placed = self._placed(module)

@@ -47,6 +47,9 @@ class EmulatedTensor(Tensor):
         allocations.hold(made, made.host, initialised=initialised)
         return made
 
+    def __init__(self, host: Tensor, allocations: Allocations, *, initialised: bool = True) -> None:
+        super().__init__()
+
     def data_ptr(self) -> int:
         return self.host.data_ptr()
 
@@ -112,7 +115,8 @@ def _run(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     def wrapped(value: object) -> object:
         if not isinstance(value, Tensor) or isinstance(value, EmulatedTensor):
             return value
-        return given.get(id(value)) or EmulatedTensor(value, allocations, initialised=initialised)
+        known = given.get(id(value))
+        return known if known is not None else EmulatedTensor(value, allocations, initialised=initialised)
 
     return tree_map(wrapped, result)
 
