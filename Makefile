@@ -23,6 +23,7 @@ test: $(VENV)/installed-dev ## Run every test that needs no GPU (the extension's
 
 lint: $(VENV)/installed-dev ## Check style and the layers between the packages
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 
 typecheck: $(VENV)/installed-dev ## Check types with pyright

@@ -6,15 +6,19 @@ Everything needed before `initialize` is answered is imported here; the rest whe
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
+from pygls.exceptions import FeatureRequestError
 from pygls.lsp.server import LanguageServer
 
 from cutesmith_server import commands, lifetime, protocol, settings, uris
 from cutesmith_server.lsp_protocol import CuteSmithProtocol
 from cutesmith_server.studio import Studio
 from cutesmith_server.version import VERSION
+
+if TYPE_CHECKING:
+    from pygls.server import ServerErrors
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +31,12 @@ class CuteSmithServer(LanguageServer):
     def __init__(self) -> None:
         super().__init__(protocol.SERVER_NAME, VERSION, protocol_cls=CuteSmithProtocol)
         self.studio = Studio(self)
+
+    def report_server_error(self, error: Exception, source: ServerErrors) -> None:
+        """One sentence for the user; a request's own answer carries its error already."""
+        log.error("%s: %s", source.__name__, error)
+        if source is not FeatureRequestError:
+            self.studio.client.refuse("CuteSmith could not handle a message of the editor: see its log.")
 
 
 def create_server() -> CuteSmithServer:

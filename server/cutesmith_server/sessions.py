@@ -86,7 +86,8 @@ def after(session: Session, event: JobEvent) -> Session:
         case Died(message):
             return _ended(session, Outcome(running.kind, running.digest, message))
         case _:  # cancelled: what was on offer before still is
-            return replace(session, running=None, was_cancelled=True)
+            kept = session.outcome if session.outcome is not None and session.outcome.is_proposal else None
+            return replace(session, running=None, was_cancelled=True, outcome=kept)
 
 
 def restored(kind: Kind, digest: str, report: dict[str, Any], *, decided: bool) -> Session | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -42,7 +43,7 @@ def test_optimize_shows_stages_figures_and_the_patch(project):
     ended = cutesmith("optimize", project / "new_gelu.py", *WITHOUT_GPU)
     assert ended.status == 4
     assert "compiling for sm_90a" in ended.stderr
-    for expected in ("NewGELU", "error vs fp64", "compiled, not validated", "Estimate (roofline, not measured)"):
+    for expected in ("NewGELU: pointwise", "compiled, not validated", "registers", "Estimate (roofline, not measured)"):
         assert expected in ended.stdout
     assert "+        if new_gelu_cute.supports(self, x):" in ended.stdout
     assert (project / "new_gelu.py").read_text().count("new_gelu_cute") == 0
@@ -104,6 +105,24 @@ def test_accept_asks_before_it_takes_a_kernel_that_never_ran(offered):
     assert "--yes" in refused.stderr
     assert path.read_text() == original
     assert not (offered / "new_gelu_cute.py").exists()
+
+
+@pytest.mark.parametrize(("answer", "status", "written"), [(b"y\n", 0, True), (b"\n", 3, False)])
+def test_at_a_terminal_the_question_is_put(offered, answer, status, written):
+    terminal, stdin = os.openpty()
+    process = subprocess.Popen(
+        [*CUTESMITH, "accept", str(offered / "new_gelu.py")],
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    os.write(terminal, answer)
+    _, stderr = process.communicate(timeout=60)
+    os.close(terminal)
+    os.close(stdin)
+    assert process.returncode == status, stderr
+    assert b"compiled, not validated. Accept it all the same? [y/N]" in stderr
+    assert (offered / "new_gelu_cute.py").exists() == written
 
 
 def test_accept_takes_another_candidate_by_its_id(offered):

@@ -75,6 +75,56 @@ async def test_a_kernel_that_never_ran_is_accepted_only_after_a_yes(offered):
         assert (await session.run("accept", uri, CLASS) or {})["state"] == "accepted"
 
 
+async def test_what_is_typed_while_the_question_stands_is_what_counts(offered):
+    async with editor(offered, options=TRUSTED) as session:
+        session.answers = {"never run": "Accept"}
+        uri = await opened(session, offered / "new_gelu.py")
+        session.while_asked = lambda: session.type(uri, "import math\n", "import math\nimport os\n")
+        assert (await session.run("accept", uri, CLASS) or {})["state"] == "accepted"
+        compile(session.documents[uri].text, "new_gelu.py", "exec")
+        assert (
+            "import os\n\nimport torch\nfrom torch import nn\n\nimport new_gelu_cute\n" in session.documents[uri].text
+        )
+
+
+async def test_a_class_that_changes_while_the_question_stands_is_not_touched(offered):
+    async with editor(offered, options=TRUSTED) as session:
+        session.answers = {"never run": "Accept"}
+        uri = await opened(session, offered / "new_gelu.py")
+        session.while_asked = lambda: session.type(uri, "0.5 * x", "0.6 * x")
+        assert await session.run("accept", uri, CLASS) is None
+        assert "generate it again" in session.said()[-1]
+        assert "new_gelu_cute" not in session.documents[uri].text
+        assert not (offered / "new_gelu_cute.py").exists()
+
+
+async def test_a_kernel_file_that_is_somebody_elses_is_never_overwritten(offered):
+    (offered / "new_gelu_cute.py").write_text("precious = True\n")
+    async with editor(offered, options=TRUSTED) as session:
+        uri = await opened(session, offered / "new_gelu.py")
+        assert await session.run("accept", uri, CLASS) is None
+        assert session.questions == []
+        assert "new_gelu_cute.py exists" in session.said()[-1]
+    assert (offered / "new_gelu_cute.py").read_text() == "precious = True\n"
+
+
+async def test_the_hover_of_an_accepted_kernel_keeps_its_verdict(offered):
+    async with editor(offered, options=TRUSTED) as session:
+        session.answers = {"never run": "Accept"}
+        uri = await opened(session, offered / "new_gelu.py")
+        assert await session.run("accept", uri, CLASS)
+        session.save(uri)
+    async with editor(offered, options=TRUSTED) as session:
+        uri = session.open(offered / "new_gelu.py")
+        state = await session.state("accepted")
+        assert state["best"]["ok"] is None
+        hover = await session.hover(uri, "NewGELU(")
+        assert hover is not None
+        assert "has a CuTe kernel" in hover
+        assert "Ran on no device" in hover
+        assert "requires grad" in hover
+
+
 async def test_a_proposal_is_used_once(offered):
     async with editor(offered, options=TRUSTED) as session:
         session.answers = {"never run": "Accept"}

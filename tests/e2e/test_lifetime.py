@@ -183,3 +183,15 @@ async def test_a_job_that_waits_is_cancelled_without_having_run(project, slow):
         assert await session.run("cancel", uri, "Slowest")
         await session.state("cancelled", qualname="Slowest", timeout_s=5.0)
         assert {each["stage"] for each in session.states if each["class"] == "Slowest"} == {"queued", ""}
+
+
+async def test_an_agent_that_is_killed_is_a_failure_that_says_so(project, slow):
+    async with editor(project, options=TRUSTED) as session:
+        started = await hanging(session, slow)
+        os.kill(started[0], signal.SIGKILL)
+        failed = await session.state("failed", timeout_s=15.0)
+        assert failed["message"].startswith("The agent process was killed by SIGKILL")
+        await gone(started)
+        assert await session.run("generate", slow.as_uri(), "Slow")
+        assert await session.run("cancel", slow.as_uri(), "Slow")
+        await session.state("cancelled", timeout_s=15.0)

@@ -232,6 +232,13 @@ def test_standard_input_is_closed(worker: Worker, write: Callable[[str], Task]):
     assert "EOFError" in finding.message
 
 
+def test_closed_streams_are_renewed(worker: Worker, write: Callable[[str], Task]):
+    closing = identity("sys.stdout.close(); sys.stderr.close(); exit()")
+    assert worker.inspect(write(closing)).findings[0].kind == "exits"
+    assert worker.inspect(write(identity("print('again'); sys.stderr.write('and again')"))).findings == ()
+    assert "again" in worker.log()
+
+
 def test_argv_is_empty(worker: Worker, write: Callable[[str], Task]):
     assert "['']" in worker.inspect(write(identity("raise ValueError(sys.argv)"))).findings[0].message
 

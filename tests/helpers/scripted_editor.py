@@ -50,6 +50,7 @@ class Editor:
         self.lens_refreshes = 0
         self.watch_globs: list[Any] = []
         self.refuses_edits = False
+        self.while_asked: Callable[[], None] = lambda: None
         self.edits: list[types.ApplyWorkspaceEditParams] = []
         self._register(answers_questions)
 
@@ -67,6 +68,7 @@ class Editor:
 
     def _on_question(self, params: types.ShowMessageRequestParams) -> types.MessageActionItem | None:
         self.questions.append(params.message)
+        self.while_asked()
         for word, button in self.answers.items():
             if word in params.message:
                 return types.MessageActionItem(button) if button else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import subprocess
 import sys
@@ -11,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
+from raw_server import INITIALIZE, OURS, Server, message
 
 BARE = """\
 from lsprotocol import types
@@ -26,7 +27,6 @@ def did_open(params):
 
 server.start_io()
 """
-OURS = [sys.executable, "-m", "cutesmith_server", "serve"]
 ROUNDS = 9
 UNWANTED = (
     "torch",
@@ -48,47 +48,6 @@ def modules(params):
     return {"modules": sorted(sys.modules)}
 server.start_io()
 """
-
-
-def message(method: str, params: object, id: int | None = None) -> bytes:
-    body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **({"id": id} if id else {})}).encode()
-    return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
-
-
-INITIALIZE = message("initialize", {"processId": None, "rootUri": None, "capabilities": {}}, 1)
-
-
-class Server:
-    """A server process with its pipes."""
-
-    def __init__(self, command: Sequence[str], folder: Path) -> None:
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder
-        )
-
-    def send(self, data: bytes) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(data)
-        self.process.stdin.flush()
-
-    def answer(self, id: int) -> dict:
-        """The result of a request; what comes before it is passed over."""
-        assert self.process.stdout is not None
-        while True:
-            length = 0
-            while (line := self.process.stdout.readline().strip()) != b"":
-                name, _, value = line.partition(b":")
-                length = int(value) if name == b"Content-Length" else length
-            found = json.loads(self.process.stdout.read(length))
-            if found.get("id") == id:
-                return found["result"]
-
-    def __enter__(self) -> Server:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.communicate()
 
 
 def seconds_to_initialize(command: Sequence[str], folder: Path) -> float:

@@ -1,7 +1,8 @@
-"""What lens, diagnostics and hover say of each state, from the reports that agents send."""
+"""What lens, diagnostics, hover and terminal say of each state, from the reports that agents send."""
 
 from __future__ import annotations
 
+import io
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
+from rich.console import Console
 
 from cutesmith_evaluator.types import (
     Arm,
@@ -23,12 +25,14 @@ from cutesmith_evaluator.types import (
 )
 from cutesmith_server import sessions
 from cutesmith_server.agent_process import CandidateJudged, Died, Done, StageReached
+from cutesmith_server.cli.shown import show_report
 from cutesmith_server.diagnostics import diagnostics
 from cutesmith_server.documents import Text
 from cutesmith_server.hover import hover_text
 from cutesmith_server.jobs import Cancelled, ClassKey
 from cutesmith_server.lenses import lenses
 from cutesmith_server.outlines import outline_of
+from cutesmith_server.report import read_report
 from cutesmith_server.sessions import Session
 from cutesmith_server.views import ClassView
 
@@ -123,6 +127,20 @@ def test_the_hover_tells_errors_timing_and_where_it_ran():
         "requires grad",
     ):
         assert expected in shown
+
+
+def test_a_measured_report_fits_a_terminal_of_eighty_columns():
+    stream = io.StringIO()
+    scheduled = candidate(**vars(PROVED) | {"schedule": {"threads": 256, "vector": 4}, "compile_s": 0.25})
+    show_report(read_report(report(scheduled)), Console(file=stream, width=80))
+    printed = stream.getvalue()
+    row = next(line for line in printed.splitlines() if line.startswith(PROVED.id))
+    for figure in ("done", "passed (kept)", "2e-07 (max)", "1.5e-07", "1.33", "0.25 s", "0.0634 ms"):
+        assert figure in row
+    assert max(map(len, printed.splitlines()[:3])) <= 80
+    assert "2.1× vs torch.compile" in printed
+    assert "Schedule: threads=256 vector=4" in printed
+    assert "98% of copy bandwidth" in printed
 
 
 def test_a_verdict_without_a_kernel_to_write_offers_nothing_to_accept():

@@ -60,6 +60,7 @@ def _answer(request: dict[str, Any], channel: _Channel) -> dict[str, Any]:
     def progress(message: str) -> None:
         channel.send({"id": number, "progress": message})
 
+    _renew_streams()
     try:
         result = METHODS[request["method"]](request["params"], progress)
         reply: dict[str, Any] = {"id": number, "result": encode(result)}
@@ -67,6 +68,13 @@ def _answer(request: dict[str, Any], channel: _Channel) -> dict[str, Any]:
         traceback.print_exc()
         reply = {"id": number, "error": {"kind": type(error).__name__, "message": str(error)}}
     return {**reply, "last": True} if _device_is_lost() else reply
+
+
+def _renew_streams() -> None:
+    """The user's code may close or replace them; `exit()` does."""
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout = os.fdopen(1, "w", buffering=1, errors="backslashreplace", closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
 
 
 def _device_is_lost() -> bool:

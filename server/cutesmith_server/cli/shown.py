@@ -20,15 +20,12 @@ _STYLES = {"error": "red", "warning": "yellow", "information": "cyan"}
 
 def show_report(report: Report, console: Console) -> None:
     """The candidates' figures, the best one, what is wrong, and the patch."""
-    task = report.task
-    ran_on = wording.where(report.device)
-    console.print(
-        Text(f"{task.get('class')} ({task.get('category') or 'not traced'}) on {ran_on}, {report.arch or ''}")
-    )
+    console.print(Text(_title(report), style="bold"))
     if report.candidates:
-        console.print(_table(report.candidates, report.best))
+        console.print(_table(report.candidates, report.best, with_schedule=console.width >= _WIDE))
     for finding in report.all_findings:
-        console.print(_finding(finding), soft_wrap=True)
+        if finding.message != report.stopped:
+            console.print(_finding(finding), soft_wrap=True)
     if report.best_candidate is not None:
         console.print(Text(f"Best: {report.best}, {wording.headline(report.best_candidate)}", style="bold green"))
         for line in _details(report.best_candidate):
@@ -48,17 +45,24 @@ def _title(report: Report) -> str:
 
 def show_patch(patch: str, console: Console) -> None:
     """A unified diff, its characters as they are."""
-    for line in patch.splitlines():
+    for line in patch.rstrip("\n").split("\n"):
         console.print(Text(line, style=_patch_style(line)), soft_wrap=True)
 
 
-def _table(candidates: Iterable[Candidate], best: str | None) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in ("candidate", "stage", "result", "error vs fp64", "eager's", "ratio", "compile", "median"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("schedule", no_wrap=True)
-    for each in candidates:
-        table.add_row(*_row(each), style="bold" if each.id == best else None)
+_COLUMNS = ("candidate", "stage", "result", "vs fp64", "eager's", "ratio", "compile", "median", "schedule")
+_WIDE = 110  # columns of a terminal on which every column fits
+
+
+def _table(candidates: tuple[Candidate, ...], best: str | None, *, with_schedule: bool) -> Table:
+    """Columns that say nothing (no errors without a device) are left out."""
+    rows = [_row(candidate) for candidate in candidates]
+    columns = range(len(_COLUMNS) if with_schedule else len(_COLUMNS) - 1)
+    shown = [index for index in columns if any(row[index] for row in rows)]
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for index in shown:
+        table.add_column(_COLUMNS[index], no_wrap=True)
+    for candidate, row in zip(candidates, rows, strict=True):
+        table.add_row(*(row[index] for index in shown), style="bold" if candidate.id == best else None)
     return table
 
 
@@ -75,11 +79,17 @@ def _row(candidate: Candidate) -> tuple[str, ...]:
         f"{error.ratio:.2f}" if error else "",
         f"{candidate.compile_s:.2f} s" if candidate.compile_s is not None else "",
         f"{median:.4g} ms" if median is not None else "",
-        " ".join(f"{name}={value}" for name, value in candidate.schedule.items()),
+        _schedule(candidate),
     )
 
 
+def _schedule(candidate: Candidate) -> str:
+    return " ".join(f"{name}={value}" for name, value in candidate.schedule.items())
+
+
 def _details(candidate: Candidate) -> Iterable[str]:
+    if candidate.schedule:
+        yield "Schedule: " + _schedule(candidate)
     if candidate.error is not None:
         yield f"Against fp64: {wording.error_against_fp64(candidate.error)}"
     if candidate.timing is not None:
