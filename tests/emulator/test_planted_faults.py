@@ -12,6 +12,7 @@ from cutesmith_evaluator.worker import dsl
 from cutesmith_evaluator.worker.candidate import load_candidate
 from cutesmith_evaluator.worker.emulated import EmulatedCandidate
 from cutesmith_evaluator.worker.failures import TaskError
+from cutesmith_evaluator.worker.validate import validate
 from emulated_kernels import FAULTS, RIGHT, Planted
 
 
@@ -68,3 +69,58 @@ def test_too_many_threads_are_named(tmp_path: Path) -> None:
     )
     assert finding.kind == "launch-limit", finding
     assert "2048" in finding.message
+
+
+MODEL_NEW = """
+import cutlass
+import cutlass.cute as cute
+import torch
+from cutlass.cute.runtime import from_dlpack
+from torch import nn
+
+
+@cute.kernel
+def relu_kernel(x: cute.Tensor, y: cute.Tensor):
+    tidx, _, _ = cute.arch.thread_idx()
+    value = x[tidx]
+    if value < 0.0:
+        value = cutlass.Float32(0.0)
+    y[tidx] = value
+
+
+@cute.jit
+def relu(x: cute.Tensor, y: cute.Tensor):
+    relu_kernel(x, y).launch(grid=[1, 1, 1], block=[256, 1, 1])
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        CALL
+        return y
+"""
+REFERENCE = """
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+def get_inputs():
+    return [torch.randn(256)]
+"""
+COMPILED = "cute.compile(relu, from_dlpack(x), from_dlpack(y))(from_dlpack(x), from_dlpack(y))"
+
+
+@pytest.mark.parametrize(("call", "ok"), [(COMPILED, True), ("relu(from_dlpack(x), from_dlpack(y))", None)])
+def test_a_model_new_runs_through_cute_compile_and_is_not_judged_past_it(call: str, ok: bool | None, tmp_path: Path):
+    (tmp_path / "task.py").write_text(REFERENCE)
+    (tmp_path / "new.py").write_text(MODEL_NEW.replace("CALL", call))
+    task = {"file": str(tmp_path / "task.py"), "qualname": "Model"}
+    verdict = validate({"task": task, "candidate": str(tmp_path / "new.py"), "device": "emulated"}, lambda _: None)
+    assert verdict.ok is ok, verdict.findings
+    assert {finding.severity for finding in verdict.findings} <= {"warning", "information"}
+    assert ok or [finding.kind for finding in verdict.findings] == ["not-emulated"]

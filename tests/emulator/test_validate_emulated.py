@@ -11,6 +11,7 @@ import pytest
 from cutesmith_agent.recipes import Target, propose
 from cutesmith_evaluator.client import Worker
 from cutesmith_evaluator.types import Task, Validation
+from cutesmith_evaluator.worker.emulated_inputs import smaller_size
 from suite import EXAMPLE_MODULES, Example
 
 ODD = {"ROWS": "5", "COLUMNS": "259", "FEATURES": "259", "CLASSES": "259"}
@@ -74,3 +75,11 @@ def test_auto_is_the_emulated_device_without_cuda(worker: Worker, tmp_path: Path
     assert worker.validate(task, candidate, quick=True).device == expected
     nowhere = worker.validate(task, candidate, quick=True, device="none")
     assert (nowhere.ok, nowhere.device) == (None, "none")
+
+
+@pytest.mark.parametrize(
+    ("size", "elements", "smaller"),
+    [(8192, 8192 * 1024, 64), (8191, 8191 * 1024, 63), (8, 8 * 393216, 2), (1, 1 << 22, 1), (64, 1 << 10, 64)],
+)
+def test_sizes_keep_their_divisibility(size: int, elements: int, smaller: int) -> None:
+    assert smaller_size(size, elements) == smaller

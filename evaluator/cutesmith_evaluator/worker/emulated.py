@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,7 +25,7 @@ from cutesmith_evaluator.worker.emulated_allocations import Allocations
 from cutesmith_evaluator.worker.emulated_cuda import emulated_cuda
 from cutesmith_evaluator.worker.emulated_dsl import emulated_compiles
 from cutesmith_evaluator.worker.emulated_tensor import EmulatedMode, EmulatedTensor
-from cutesmith_evaluator.worker.failures import TaskError
+from cutesmith_evaluator.worker.failures import TaskError, line_in, summary
 from cutesmith_evaluator.worker.inputs import tensors
 
 NOT_EMULATED = "not-emulated"
@@ -89,6 +90,10 @@ class EmulatedCandidate:
                 self._check_written(result)
             except EmulationError as error:
                 raise TaskError(self._finding(error)) from error
+            except Exception as error:
+                if not _wants_cuda(error):
+                    raise
+                raise TaskError(self._beyond(error)) from error
             return tree_map(lambda value: value.host if isinstance(value, EmulatedTensor) else value, result)
 
     def _to_device(self, value: object) -> object:
@@ -114,6 +119,16 @@ class EmulatedCandidate:
                 words = f"output {number} is returned with {missing} of its {size} bytes never written"
                 raise FaultError("unwritten-output", words)
 
+    def _beyond(self, error: Exception) -> Finding:
+        """The candidate goes past `cute.compile` to CUDA itself: nothing is said about it."""
+        line = line_in(error, self.path)
+        where = f"{self.path.name}:{line}" if line else self.path.name
+        message = (
+            f"{where} asks for CUDA in a way that is not emulated yet ({_plain(summary(error))}); call what cute.compile "
+            "returns, or run it on a machine with a CUDA device."
+        )
+        return Finding(NOT_EMULATED, message, line, str(self.path), "information")
+
     def _finding(self, error: EmulationError) -> Finding:
         place = error.place
         here = place is not None and Path(place.file).name == self.path.name
@@ -124,6 +139,16 @@ class EmulatedCandidate:
             return Finding(NOT_EMULATED, message, line, str(self.path), "information")
         kernel = f" (kernel {_short(error.kernel)})" if error.kernel else ""
         return Finding(error.kind, f"{where}: {error.message}{kernel}.", line, str(self.path))
+
+
+def _plain(text: str) -> str:
+    """Without the terminal's colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text).strip()
+
+
+def _wants_cuda(error: Exception) -> bool:
+    words = ("not compiled with CUDA", "not linked with support for cuda", "No CUDA GPUs", "NVIDIA driver")
+    return type(error).__name__ == "DSLCudaRuntimeError" or any(each in str(error) for each in words)
 
 
 def _short(kernel: str) -> str:

@@ -95,10 +95,19 @@ def _is_runtime(value: Any) -> bool:
 def _numbers(value: Any, expected: Any, place: int) -> Sequence[Value]:
     if _is_fake_tensor(expected):
         return _of_tensor(value, expected, place)
+    if type(value).__name__ == "_Tensor":
+        return _of_dlpack_tensor(value)
     number = getattr(value, "value", value)
     if not isinstance(number, _NUMBERS):
         raise UnsupportedError(f"argument {place} of type {type(value).__name__} is not emulated yet")
     return (number,)
+
+
+def _of_dlpack_tensor(value: Any) -> Sequence[Value]:
+    """What `from_dlpack` gives: it knows itself what of it is dynamic."""
+    extents = [size for size, dynamic in zip(value.shape, value.dynamic_shapes_mask, strict=True) if dynamic]
+    steps = [size for size, dynamic in zip(value.stride, value.dynamic_strides_mask, strict=True) if dynamic]
+    return (value.data_ptr, *extents, *steps)
 
 
 def _of_tensor(value: Any, expected: Any, place: int) -> Sequence[Value]:

@@ -39,7 +39,7 @@ def reduced(reference: Reference, groups: Sequence[Group]) -> tuple[Reference, t
         assert isinstance(tensor, Tensor)
         largest = max((each.numel() for each in tensors(inputs)), default=0)
         old = tensor.shape[dimension]
-        new = _smaller(old, largest)
+        new = smaller_size(old, largest)
         if new == old:
             continue
         inputs = resized(inputs, group, new, start=0)
@@ -51,10 +51,12 @@ def reduced(reference: Reference, groups: Sequence[Group]) -> tuple[Reference, t
     return Reduced(*fields, sizes=tuple(sizes)), tuple(words)
 
 
-def _smaller(size: int, elements: int) -> int:
-    """A size of the same divisibility with which the largest input keeps to ELEMENTS, if it can."""
+def smaller_size(size: int, elements: int) -> int:
+    """A size with which the largest input keeps to ELEMENTS: of the same divisibility, unless rows are too long."""
     if elements <= ELEMENTS:
         return size
     wanted = max(1, size * ELEMENTS // elements)
     low = size % _CLASS or _CLASS
+    if low > 4 * wanted:
+        return min(size, max(2, wanted))
     return min(size, max(low, wanted - (wanted - size) % _CLASS))

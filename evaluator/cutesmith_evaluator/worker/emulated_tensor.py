@@ -53,6 +53,13 @@ class EmulatedTensor(Tensor):
     def data_ptr(self) -> int:
         return self.host.data_ptr()
 
+    def __dlpack__(self, **_: object) -> Any:
+        """Without a stream to wait for: everything is done at once."""
+        return self.host.__dlpack__()
+
+    def __dlpack_device__(self) -> Any:
+        return self.host.__dlpack_device__()
+
     def __repr__(self, *, tensor_contents: object = None) -> str:
         return f"EmulatedTensor({self.host!r})"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import torch
@@ -19,6 +20,7 @@ from cutesmith_evaluator.worker.reference import Reference
 
 DEVICE = "emulated"
 ARCH = "sm_90a"
+_QUICK_S, _FULL_S = 60.0, 300.0  # after which no other check begins
 
 
 def validate_emulated(
@@ -31,7 +33,8 @@ def validate_emulated(
         return Validation(None, DEVICE, findings=(_too_big(reference, size),))
     smaller, cuts = reduced(reference, plan.groups)
     emulated = EmulatedCandidate(candidate, ARCH)
-    outcome = run_checks(smaller, emulated, torch.device("cpu"), plan, progress)
+    end = time.monotonic() + (_QUICK_S if plan.quick else _FULL_S)
+    outcome = run_checks(smaller, emulated, torch.device("cpu"), plan, progress, enough=lambda: time.monotonic() > end)
     outcome.checks.insert(0, f"emulated device, {ARCH}, {'; '.join(cuts) or 'all sizes as they are'}")
     if patched is not None and outcome.ok:
         progress("the patched class")
