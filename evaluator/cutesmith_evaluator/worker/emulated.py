@@ -124,8 +124,8 @@ class EmulatedCandidate:
         line = line_in(error, self.path)
         where = f"{self.path.name}:{line}" if line else self.path.name
         message = (
-            f"{where} asks for CUDA in a way that is not emulated yet ({_plain(summary(error))}); call what cute.compile "
-            "returns, or run it on a machine with a CUDA device."
+            f"{where} asks for CUDA in a way that is not emulated yet ({_plain(summary(error))}); call what "
+            "cute.compile returns, or run it on a machine with a CUDA device."
         )
         return Finding(NOT_EMULATED, message, line, str(self.path), "information")
 
