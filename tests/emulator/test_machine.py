@@ -123,6 +123,20 @@ def test_shared_memory_is_of_the_block() -> None:
     assert results(body, block=64, grid=2, before=before).tolist() == [n ^ 3 for n in range(128)]
 
 
+def test_blocks_that_wait_run_what_follows_later_and_harm_nobody() -> None:
+    """Block 0 waits at a barrier in a branch while block 1 goes on: the load after the join runs twice."""
+    array = np.arange(64, dtype=np.uint32)
+    out = np.zeros(64, np.uint32)
+    body = """
+    mad.wide.u32 %x0, %t, 4, %a0; setp.ne.u32 %p1, %b, 0; @%p1 bra JOIN;
+    bar.sync 0;
+JOIN: ld.global.b32 %r1, [%x0]; bar.sync 0; add.u32 %r0, %r1, 7;
+    mad.wide.u32 %o, %t, 4, %a1; st.global.b32 [%o], %r0;
+"""
+    run_kernel(kernel_text(body, 2), [array, out], block=32, grid=2)
+    assert out.tolist() == [n + 7 for n in range(64)]
+
+
 def test_every_access_is_checked_against_the_allocations() -> None:
     array = np.zeros(8, np.uint32)
     with pytest.raises(

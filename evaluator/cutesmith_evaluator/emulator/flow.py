@@ -20,6 +20,7 @@ class Flow:
     targets: dict[str, int]
     in_loop: tuple[bool, ...]
     definitions: Counter[str]
+    waits: bool  # whether threads may wait for others anywhere in the kernel
 
     def instructions(self, block: int) -> range:
         ends = (*self.starts[1:], len(self.kernel.body))
@@ -28,9 +29,10 @@ class Flow:
     def keeps_old(self, register: Register, block: int) -> bool:
         """Whether threads that do not run may still want the register's old value.
 
-        Not where it is written in one place and that place lies in no loop: only threads that were there read it.
+        Not where it is written in one place, and all threads that come there come at once: they alone read it. In
+        a loop, or where threads wait for others, some come later, and must not overwrite what those before them have.
         """
-        return self.definitions[register.name] > 1 or self.in_loop[block]
+        return self.waits or self.definitions[register.name] > 1 or self.in_loop[block]
 
 
 def flow_of(kernel: Kernel) -> Flow:
@@ -44,7 +46,8 @@ def flow_of(kernel: Kernel) -> Flow:
     numbers = {start: number for number, start in enumerate(ordered)}
     targets = {label: numbers[start] for label, start in kernel.labels.items() if start in numbers}
     definitions = Counter(name for each in kernel.body for name in _written(each))
-    return Flow(kernel, ordered, targets, _in_loop(kernel, ordered, targets), definitions)
+    waits = any(is_collective(each) or each.words[0] in ("bar", "barrier") for each in kernel.body)
+    return Flow(kernel, ordered, targets, _in_loop(kernel, ordered, targets), definitions, waits)
 
 
 def ends_block(instruction: Instruction) -> bool:
