@@ -38,6 +38,7 @@ class Search:
     known: dict[str, Candidate]  # judged before the job was resumed
     trials: dict[int, Candidate] = field(default_factory=dict)
     finals: list[Candidate] = field(default_factory=list)
+    proved: list[str] = field(default_factory=list)  # ids of those that came to their last proof
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -59,7 +60,7 @@ def optimize(bench: Bench, subject: Subject, inspection: Inspection, proposer: P
     why = _tune(search, drafts)
     final = _finalise(search, proposer)
     report = replace(base, candidates=search.candidates)
-    return _without_winner(report) if final is None else _with_winner(report, search, final, why)
+    return _without_winner(report, search) if final is None else _with_winner(report, search, final, why)
 
 
 def _with_evidence(bench: Bench, drafts: Sequence[Draft], with_header: HeaderWriter) -> Sequence[Draft]:
@@ -126,6 +127,7 @@ def _finalise(search: Search, proposer: Proposer) -> Candidate | None:
         journal.stage("validate", "proving the best draft as it will be taken", search.trials[index].id)
         final = finalise(bench, search.subject, search.trials[index], search.kernel, proposer.with_header)
         journal.judged(final, bench.environment)
+        search.proved.append(final.id)
         if final.id == search.trials[index].id:
             search.trials[index] = final
         else:
@@ -142,11 +144,19 @@ def _finalists(search: Search) -> list[int]:
     return [index for index, candidate in search.trials.items() if candidate.ok is not False]
 
 
-def _without_winner(report: Report) -> Report:
-    messages = [finding.message for one in report.candidates for finding in one.findings if finding.severity == "error"]
-    count = len(report.candidates)
-    first = f": {messages[0]}" if messages else "."
-    return replace(report, stopped=f"No kernel: {'none of ' if count > 1 else ''}{count} failed{first}")
+def _without_winner(report: Report, search: Search) -> Report:
+    """Says how many drafts failed, and why one did: the first that came to its last proof, or else was tried."""
+    failed = {one.id: one for one in report.candidates if one.ok is False}
+    telling = [failed[id] for id in (*search.proved, *failed) if id in failed]
+    messages = [finding.message for one in telling for finding in one.findings if finding.severity == "error"]
+    why = f": {messages[0]}" if messages else "."
+    return replace(report, stopped=f"No kernel: {_how_many(len(failed), len(search.trials))}{why}")
+
+
+def _how_many(failed: int, tried: int) -> str:
+    if failed < tried:
+        return f"{failed} of {tried} failed, the fastest of them in their last proof"
+    return "the only one failed" if tried == 1 else f"all {tried} failed"
 
 
 def _with_winner(report: Report, search: Search, final: Candidate, why: str) -> Report:

@@ -1,4 +1,5 @@
-"""pygls's protocol without its own copy of the documents: ours knows LSP's line ends and is cheap on large files."""
+"""pygls's protocol without its own copies of documents (ours know LSP's line ends and are cheap on large files) and of
+progress tokens (it never forgets one)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 
 
 class CuteSmithProtocol(LanguageServerProtocol):
-    """Passes document synchronisation straight to the registered handlers."""
+    """Passes document synchronisation and progress cancellation straight to the registered handlers."""
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Generator[Any, Any, None]:
@@ -23,3 +24,7 @@ class CuteSmithProtocol(LanguageServerProtocol):
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> Generator[Any, Any, None]:
         yield self.fm.features[types.TEXT_DOCUMENT_DID_CLOSE], (params,), None
+
+    @lsp_method(types.WINDOW_WORK_DONE_PROGRESS_CANCEL)
+    def lsp_work_done_progress_cancel(self, params: types.WorkDoneProgressCancelParams) -> Generator[Any, Any, None]:
+        yield self.fm.features[types.WINDOW_WORK_DONE_PROGRESS_CANCEL], (params,), None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from cutesmith_evaluator.types import Graph, Guard, Inspection, TensorSpec
+from cutesmith_agent.source.naming import snake_case
+from cutesmith_evaluator.types import Graph, Inspection, TensorSpec
 
 from .accesses import Tensors, cute_type
-from .contract import Target, Unsupported
+from .conditions import arguments_of, conditions, written
+from .contract import Target
 from .layout import Shapes, open_shapes
 from .lowering import Program, output_spec
 from .wrap import wrapped
@@ -30,13 +31,6 @@ class Parts:
     scratch: str | None = None  # fp32 values of the kernel's workspace, as an expression
 
 
-def snake(name: str) -> str:
-    """NewGELU → new_gelu, RMSNorm → rms_norm."""
-    name = name.rsplit(".", 1)[-1]
-    name = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name)
-    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
-
-
 def with_header(source: str, lines: tuple[str, ...]) -> str:
     """The same file with other evidence in its header."""
     head, _, rest = source.partition(f"{EVIDENCE}\n")
@@ -49,13 +43,13 @@ def with_header(source: str, lines: tuple[str, ...]) -> str:
 
 def write(program: Program, inspection: Inspection, target: Target, parts: Parts) -> str:
     """The candidate's source."""
-    name = snake(target.class_name)
+    name = snake_case(target.class_name)
     shapes = open_shapes(program)
     sections = [
         _header(target, parts, program),
         _imports(),
         _constants(parts),
-        _conditions(program, inspection, parts, shapes),
+        conditions(program, inspection, parts.tensors, shapes),
         _interface(name, inspection, parts),
         _launcher(name, program, parts, shapes),
         _program(name, parts),
@@ -99,153 +93,9 @@ def _constants(parts: Parts) -> str:
     )
 
 
-def _arguments(inspection: Inspection) -> str:
-    return "".join(f", {p}" for p in inspection.parameters)
-
-
-def python_name(inspection: Inspection, program: Program, name: str) -> str:
-    """How `explain` and `forward` write a graph input: a parameter of forward, or module.path."""
-    source = next(i for i in program.graph.inputs if i.name == name)
-    if source.position is not None:
-        return inspection.parameters[source.position]
-    if source.path is None:
-        raise Unsupported(f"the constant {source.name} cannot be read from the module again")
-    return f"module.{source.path}"
-
-
-def _conditions(program: Program, inspection: Inspection, parts: Parts, shapes: Shapes) -> str:
-    lines = [
-        f"def explain(module{_arguments(inspection)}):",
-        '    """The first reason why the kernel cannot stand in for the module here, or None."""',
-        "    if DISABLED:",
-        '        return "CUTESMITH_DISABLE=1 is set"',
-        "    if not HAS_DSL:",
-        '        return "nvidia-cutlass-dsl or apache-tvm-ffi is not installed"',
-    ]
-    lines += [f"    {line}" for guard in program.graph.guards for line in _guard(guard, inspection)]
-    locals_, grads = [], []
-    for i in parts.tensors.inputs:
-        written = python_name(inspection, program, i.name)
-        local = parts.tensors.names[i.name]
-        if written != local:
-            locals_.append(f"    {local} = {written}")
-        if i.spec.dtype != "bool":
-            grads.append(f"{local}.requires_grad")
-    lines += locals_
-    for k, i in enumerate(parts.tensors.inputs):
-        lines += [f"    {line}" for line in _tensor_conditions(program, parts, shapes, i.name, k, inspection)]
-    if grads:
-        lines += [
-            f"    if torch.is_grad_enabled() and {_any(grads)}:",
-            '        return "autograd needs the result: run under torch.no_grad() or torch.inference_mode()"',
-        ]
-    anchor = parts.tensors.names[parts.tensors.inputs[0].name]
-    lines += [
-        '    if torch.is_autocast_enabled("cuda"):',
-        '        return "autocast is on: it would choose other dtypes"',
-        f"    if not _capable({anchor}.device.index):",
-        '        return "the device is older than sm_80"',
-        "    return None",
-        "",
-        "",
-        f"def supports(module{_arguments(inspection)}):",
-        '    """Whether the kernel computes what the module would, for these inputs, here and now."""',
-        f"    return explain(module{_arguments(inspection)}) is None",
-        "",
-        "",
-        "_CAPABLE = {}",
-        "",
-        "",
-        "def _capable(index):",
-        "    if index not in _CAPABLE:",
-        "        _CAPABLE[index] = torch.cuda.get_device_capability(index) >= (8, 0)",
-        "    return _CAPABLE[index]",
-    ]
-    return "\n".join(lines)
-
-
-def _any(conditions: list[str]) -> str:
-    return conditions[0] if len(conditions) == 1 else f"({' or '.join(conditions)})"
-
-
-def _guard(guard: Guard, inspection: Inspection) -> list[str]:
-    """A Python value the kernel has baked in."""
-    place = inspection.parameters[guard.position] if guard.position is not None else f"module.{guard.path}"
-    value = guard.value
-    if value is None or isinstance(value, bool):
-        test = f"{place} is not {value}"
-        if guard.path and guard.path.rsplit(".", 1)[-1] == "training" and isinstance(value, bool):
-            test = place if value is False else f"not {place}"
-    elif isinstance(value, str) and ":" in value:
-        test = f'f"{{{place}.__module__}}:{{{place}.__qualname__}}" != {value!r}'
-    else:
-        test = f"{place} != {value!r}"
-    return [f"if {test}:", f"    return {f'{place} is not {value!r}'!r}"]
-
-
-def _tensor_conditions(
-    program: Program, parts: Parts, shapes: Shapes, name: str, number: int, inspection: Inspection
-) -> list[str]:
-    source = next(i for i in program.graph.inputs if i.name == name)
-    local = parts.tensors.names[name]
-    dtype, rank = source.spec.dtype, len(source.spec.shape)
-    first = parts.tensors.names[parts.tensors.inputs[0].name]
-    where = f"{local}.is_cuda" if number == 0 else f"{local}.device == {first}.device"
-    place = (
-        f"a contiguous {dtype} CUDA tensor" if number == 0 else f"a contiguous {dtype} tensor on the device of {first}"
-    )
-    must = (f"type({local}) in PLAIN", where, f"{local}.dtype is torch.{dtype}", f"{local}.is_contiguous()")
-    lines = [*_unless(must), f'    return "{local} is not {place}"']
-    opened = shapes.open_dims.get(name, ())
-    anchors = [i for i in parts.tensors.inputs if shapes.open_dims.get(i.name)]
-    anchor = anchors[0] if anchors else None
-    shape = source.spec.shape
-    if opened and anchor is not None and anchor.name != name:
-        other = parts.tensors.names[anchor.name]
-        lines += _same_open_dims(local, other, source.spec, anchor.spec, opened, shapes.open_dims[anchor.name])
-    elif len(opened) == rank and rank:
-        lines += [f"if {local}.dim() != {rank}:", f'    return "{local} has not {rank} dimensions"']
-    elif opened:
-        tail = _tuple(shape[len(opened) :])
-        lines += [
-            f"if {local}.dim() != {rank} or {local}.shape[{len(opened)}:] != {tail}:",
-            f'    return "{local} is not (*, {", ".join(map(str, shape[len(opened) :]))})"',
-        ]
-    else:
-        lines += [f"if {local}.shape != {_tuple(shape)}:", f'    return "{local} is not of shape {_tuple(shape)}"']
-    if opened:
-        lines += [f"if not 0 < {local}.numel() < 2**31:", f'    return "{local} has no elements, or 2**31 or more"']
-    return lines
-
-
-def _unless(conditions: tuple[str, ...]) -> list[str]:
-    """`if not (a and b):`, over several lines where one would be long."""
-    line = f"if not ({' and '.join(conditions)}):"
-    if len(line) <= CODE_WIDTH:
-        return [line]
-    return ["if not (", f"    {conditions[0]}", *(f"    and {c}" for c in conditions[1:]), "):"]
-
-
-def _same_open_dims(
-    local: str, other: str, spec: TensorSpec, anchor: TensorSpec, opened: tuple[int, ...], anchor_open: tuple[int, ...]
-) -> list[str]:
-    if spec.shape == anchor.shape and opened == anchor_open:
-        return [f"if {local}.shape != {other}.shape:", f'    return "{local} and {other} differ in shape"']
-    k = len(opened)
-    tail = f" or {local}.shape[{k}:] != {_tuple(spec.shape[k:])}" if spec.shape[k:] else f" or {local}.dim() != {k}"
-    return [
-        f"if {local}.shape[:{k}] != {other}.shape[:{k}]{tail}:",
-        f'    return "{local} does not fit {other}"',
-    ]
-
-
-def _tuple(values: tuple[int, ...]) -> str:
-    return f"({values[0]},)" if len(values) == 1 else f"({', '.join(map(str, values))})"
-
-
 def _interface(name: str, inspection: Inspection, parts: Parts) -> str:
-    arguments = _arguments(inspection)
-    tensors = ", ".join(_written(inspection, i) for i in parts.tensors.inputs)
+    arguments = arguments_of(inspection)
+    tensors = ", ".join(written(inspection, i) for i in parts.tensors.inputs)
     return "\n".join(
         (
             f"def forward(module{arguments}):",
@@ -257,13 +107,9 @@ def _interface(name: str, inspection: Inspection, parts: Parts) -> str:
             "",
             f"def warm_up(module{arguments}):",
             '    """Compiles for these inputs\' device without launching: before a CUDA-graph capture, say."""',
-            f"    _compiled({_written(inspection, parts.tensors.inputs[0])}.device.index, True)",
+            f"    _compiled({written(inspection, parts.tensors.inputs[0])}.device.index, True)",
         )
     )
-
-
-def _written(inspection: Inspection, source) -> str:  # noqa: ANN001
-    return inspection.parameters[source.position] if source.position is not None else f"module.{source.path}"
 
 
 def _returns(graph: Graph) -> str:
@@ -295,6 +141,8 @@ def _allocation(program: Program, parts: Parts, shapes: Shapes, output: int) -> 
     for d in range(min(shapes.prefix, len(sizes))):
         sizes[d] = f"{local}.shape[{d}]"
     shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+    if anchor.spec.dtype == spec.dtype:
+        return f"{local}.new_empty({shape})"
     return f"torch.empty({shape}, dtype=torch.{spec.dtype}, device={local}.device)"
 
 
@@ -314,7 +162,7 @@ def _launcher(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
             "",
             f"def _launch({arguments}):",
             f"    {outputs} = _empty({arguments})",
-            f"    index = {first}.device.index",
+            f"    index = {first}.get_device()",
             f"    compiled = _compiled(index, not ({unaligned}))",
             *(
                 [f"    scratch = torch.empty({parts.scratch}, dtype=torch.float32, device={first}.device)"]

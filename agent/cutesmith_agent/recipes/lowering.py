@@ -11,7 +11,7 @@ from cutesmith_evaluator.types import Arg, Graph, GraphInput, Node, Ref, TensorS
 
 from .aten import POINTWISE
 from .contract import Unsupported
-from .ir import Builder, Expr, Load, walk
+from .ir import Builder, Expr
 from .reductions import REDUCTIONS, reduced_dims
 from .space import Index, Refine, Space, unravel
 from .views import VIEWS
@@ -36,7 +36,6 @@ class Program:
     """What a kernel must compute. `sizes`: the space's factors, unrolled ones as 1; rows first, then columns."""
 
     graph: Graph
-    space: Space
     sizes: tuple[int, ...]
     row_factors: int
     dims: tuple[tuple[int, ...], ...]  # factor ids of each root dimension
@@ -153,34 +152,6 @@ def lower(graph: Graph) -> Program:
     raise Unsupported("no recipe covers a chain of this many reshapes")
 
 
-def sharing(program: Program) -> Program | None:
-    """The same program with two elements per thread that read one operand at the same place.
-
-    Where an operand is broadcast over an inner dimension (cosines over heads), every element reads it from the L2
-    cache again, which then limits the kernel; elements of one thread share the read. None: nothing to share.
-    """
-    factor = _broadcast_factor(program)
-    pieces = math.prod(f.size for f in program.space.factors if f.unrolled)
-    if factor is None or program.has_reductions or 2 * pieces > MAX_PIECES:
-        return None
-    size = program.sizes[factor]
-    if size % 2:
-        return None
-    return _lower_in(program.graph, program.space.refine(Refine(factor, size // 2, unroll=True)), ())
-
-
-def _broadcast_factor(program: Program) -> int | None:
-    """The innermost factor that one vector operand walks and another stays put in."""
-    loads = [e for e in walk(tuple(s.expr for s in program.stores)) if isinstance(e, Load) and e.per_column]
-    last = max((k for k, n in enumerate(program.sizes) if n > 1), default=0)
-    vectors = [load for load in loads if load.strides[last] == 1]
-    for k in reversed(range(last)):
-        moves = {load.strides[k] != 0 for load in vectors}
-        if program.sizes[k] > 1 and moves == {True, False}:
-            return k
-    return None
-
-
 def _check_dtypes(graph: Graph) -> None:
     for i in graph.inputs:
         if i.spec.dtype not in (*FLOATS, "bool"):
@@ -278,7 +249,7 @@ def _lower_in(graph: Graph, space: Space, columns: tuple[int, ...]) -> Program:
     sizes = tuple(1 if f.unrolled else f.size for f in space.factors)
     ids = iter(range(len(sizes)))
     dims = tuple(tuple(next(ids) for _ in dim) for dim in space.dims)
-    return Program(graph, space, sizes, space.row_factors, dims, tuple(stores))
+    return Program(graph, sizes, space.row_factors, dims, tuple(stores))
 
 
 def _stores(lowerer: Lowerer, number: int, ref: Ref, *, first: bool) -> list[Store]:

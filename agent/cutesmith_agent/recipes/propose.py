@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from cutesmith_agent.source.naming import snake_case
 from cutesmith_evaluator.types import Finding, Graph, Inspection
 
 from . import long_rows, one_row, pointwise, rows
 from .contract import Draft, Proposal, Target, Unsupported
-from .file import Parts, snake, write
+from .file import Parts, write
 from .ir import Const, Reduce
-from .lowering import Program, lower, output_spec, sharing
+from .lowering import Program, lower, output_spec
 
 HALF = ("float16", "bfloat16")
 
@@ -58,13 +59,16 @@ class Variant:
     text: pointwise.KernelText
     title: str
     scratch: str | None = None  # fp32 values of workspace
-    program: Program | None = None  # where it is another than the one asked about
+    choices: dict[str, int] = field(default_factory=dict)  # of the schedule that no constant shows
 
 
 def _variants(program: Program, name: str, class_name: str) -> Iterator[Variant]:
     fast = half_results(program.graph)
     if not program.has_reductions:
-        yield from _pointwise(program, name, class_name, fast=fast)
+        title = f"{class_name} in one pass over memory: every tensor is read or written once."
+        text = pointwise.emit(program, name, fast=fast)
+        for flat in pointwise.schedules(program):
+            yield Variant(flat.constants(), text, title)
         return
     columns = ("COLUMNS", program.columns, "elements of a row")
     if one_row.applies(program):
@@ -82,25 +86,14 @@ def _variants(program: Program, name: str, class_name: str) -> Iterator[Variant]
         else:
             text = rows.emit(program, schedule, name, fast=fast)
             title = f"{class_name} row by row: a row stays in registers, so every tensor is read or written once."
-        yield Variant((columns, *schedule.constants()), text, title)
-
-
-def _pointwise(program: Program, name: str, class_name: str, *, fast: bool) -> Iterator[Variant]:
-    shared = sharing(program)
-    if shared is not None:
-        title = f"{class_name} in one pass over memory; elements of a thread share the broadcast operands."
-        text = pointwise.emit(shared, name, fast=fast)
-        for flat in pointwise.schedules(shared)[:2]:
-            yield Variant(flat.constants(), text, title, program=shared)
-    for flat in pointwise.schedules(program):
-        title = f"{class_name} in one pass over memory: every tensor is read or written once."
-        yield Variant(flat.constants(), pointwise.emit(program, name, fast=fast), title)
+        choices = {"preload": int(schedule.preload)} if schedule.preload else {}
+        yield Variant((columns, *schedule.constants()), text, title, choices=choices)
 
 
 def _drafts(program: Program, inspection: Inspection, target: Target) -> tuple[Draft, ...]:
     drafts = []
-    for variant in _variants(program, snake(target.class_name), target.class_name):
+    for variant in _variants(program, snake_case(target.class_name), target.class_name):
         parts = Parts(variant.title, variant.constants, variant.text.lines, variant.text.tensors, variant.scratch)
-        source = write(variant.program or program, inspection, target, parts)
-        drafts.append(Draft(source, {n.lower(): v for n, v, _ in variant.constants}, variant.title))
+        source = write(program, inspection, target, parts)
+        drafts.append(Draft(source, {n.lower(): v for n, v, _ in variant.constants} | variant.choices, variant.title))
     return tuple({hashlib.sha256(d.source.encode()).digest(): d for d in drafts}.values())

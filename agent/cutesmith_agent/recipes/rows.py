@@ -7,7 +7,7 @@ through shared memory. `long_rows` covers the rest.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .accesses import Access, Tensors, pointer, tensors_of
 from .contract import Unsupported
@@ -27,6 +27,7 @@ class RowSchedule:
     threads_per_row: int
     rows_per_block: int
     unroll: int  # accesses in flight per thread and tensor, for rows that do not fit in registers; 0: the row fits
+    preload: bool = False  # every operand is read before the first reduction, at the price of registers
 
     def constants(self) -> tuple[tuple[str, int, str], ...]:
         shared = (
@@ -52,7 +53,16 @@ def schedules(program: Program) -> tuple[RowSchedule, ...]:
     ideal = [t for t in fits if t >= min(target, _next_power(chunks))] or fits[-1:]
     order = sorted(set(fits), key=lambda t: (abs(math.log2(t / ideal[0])), t))[:4]
     held = tuple(RowSchedule(vector, t, max(1, 128 // t), 0) for t in order if t <= max(32, _next_power(chunks)))
-    return (*_streamed(program, vector), *held)
+    return (*_streamed(program, vector), *_preloaded(program, held))
+
+
+def _preloaded(program: Program, held: tuple[RowSchedule, ...]) -> tuple[RowSchedule, ...]:
+    """The two best guesses also with early loads, where some operand is first needed after a reduction."""
+    late = {e for s in program.stores for e in walk((s.expr,)) if isinstance(e, Load) and e.per_column}
+    early = {e for s in program.stores for r in walk((s.expr,)) if isinstance(r, Reduce) for e in walk((r.arg,))}
+    if late <= early:
+        return held
+    return tuple(each for one in held[:2] for each in (one, replace(one, preload=True))) + held[2:]
 
 
 def _streamed(program: Program, vector: int) -> tuple[RowSchedule, ...]:
@@ -117,6 +127,8 @@ class RowEmitter:
         """The level at which a load is first read, or at which a reduction runs."""
         if isinstance(e, Reduce):
             return e.arg.level
+        if self.schedule.preload:
+            return 0
         users = [u for u in walk(self.roots) if any(a is e for a in arguments(u))]
         return min((u.level - 1 if isinstance(u, Reduce) else u.level for u in users), default=0)
 

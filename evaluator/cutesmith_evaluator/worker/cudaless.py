@@ -1,7 +1,7 @@
 """Lets a torch built without CUDA trace a module on device cuda.
 
 Fake tensors need no device, but a few methods ask C++ for the device's guard before they dispatch, and a CPU build has
-none: indexing with brackets, `contiguous`, `copy_`, `nonzero`, and any move to `cuda` without an index. Inside
+none: indexing with brackets, `contiguous`, `copy_`, `nonzero`, `~`, and any move to `cuda` without an index. Inside
 `cuda_without_build` these methods call the ops behind them, which do not ask. They are replaced on the class, since a
 torch-function mode does not reach into functions of torch that are overridable themselves.
 """
@@ -137,6 +137,7 @@ _METHODS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "contiguous": _on_cuda(_aten.contiguous.default),
     "copy_": _on_cuda(_aten.copy_.default),
     "nonzero": _on_cuda(_aten.nonzero.default),
+    "__invert__": _on_cuda(_aten.bitwise_not.default),
     "to": _moved,
     "cuda": _moved_to_cuda,
 }

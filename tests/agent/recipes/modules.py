@@ -355,3 +355,24 @@ def get_single_inputs():
 
 def get_single_column_inputs():
     return [torch.randn(50, 1)]
+
+
+class Configured(nn.Module):
+    """Everything a guard can be on: a number, a flag, a name, a function, nested state."""
+
+    def __init__(self):
+        super().__init__()
+        self.slope = 0.25
+        self.bounded = True
+        self.mode = "fast"
+        self.act = F.silu
+        self.layers = nn.ModuleList([nn.LayerNorm(256)])
+
+    def forward(self, x):
+        y = self.act(x) * self.slope
+        y = y.clamp(-1, 1) if self.bounded else y
+        return self.layers[0](y) if self.mode == "fast" else y
+
+
+def get_configured_inputs():
+    return [torch.randn(50, 256)]

@@ -1,0 +1,192 @@
+"""The benchmark in two steps, where time on the device is scarce: no search, and the preparation needs no device.
+
+`prepare FOLDER` inspects the cases that results/memory_bound.jsonl lacks and writes the recipes' first drafts, as
+accepted, to FOLDER. `measure FOLDER RESULTS` then validates (quickly) and times them on this CUDA device: each process
+compiles its share of the cases, all wait for one another, and then they time one at a time, alone on the device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cutesmith_agent.recipes import Target, propose
+from cutesmith_agent.source.naming import snake_case
+from cutesmith_evaluator.types import Task
+from pipeline import KeptWorker, write_accepted
+from records import RESULTS, append_line, environment_fields, read_lines
+from suite import all_cases
+
+DRAFTS = 2
+PROCESSES = 5
+PICK_S, SAMPLE_S = 0.4, 1.2  # of timing per case: to choose the draft, and for the figures
+ARMS = ("candidate", "eager", "control", "compile", "adopted", "adopted-compile")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("step", choices=("prepare", "measure", "share"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("results", type=Path, nargs="?", default=RESULTS / "memory_bound.jsonl")
+    parser.add_argument("--number", type=int, default=0)
+    options = parser.parse_args()
+    if options.step == "prepare":
+        prepare(options.folder.absolute(), options.results)
+    elif options.step == "measure":
+        measure_in_processes(options.folder.absolute(), options.results.absolute())
+    else:
+        measure_share(options.folder, options.results, options.number)
+
+
+def prepare(folder: Path, results: Path) -> None:
+    done = {line["case"] for line in read_lines(results) if "failed" not in line}
+    with KeptWorker() as worker:
+        for number, case in enumerate(case for case in all_cases() if case.name not in done):
+            place = folder / f"case_{number:02}"
+            file = case.write(place)
+            inspection = worker.inspect(Task(str(file), case.qualname))
+            drafts = propose(inspection, Target(case.qualname, file, "sm_90a")).drafts[:DRAFTS]
+            kernel = f"{snake_case(case.qualname)}_cute"
+            for k, draft in enumerate(drafts):
+                write_accepted(file, case.qualname, kernel, draft.source, place / f"draft_{k}")
+            about = {"case": case.name, "kind": case.kind, "file": file.name, "qualname": case.qualname}
+            schedules = [draft.schedule for draft in drafts]
+            (place / "about.json").write_text(json.dumps(about | {"kernel": kernel, "schedules": schedules}))
+            print(case.name, len(drafts), flush=True)
+
+
+def measure_in_processes(folder: Path, results: Path) -> None:
+    (folder / "common.json").write_text(json.dumps(environment_fields()))
+    command = [sys.executable, str(Path(__file__)), "share", str(folder), str(results), "--number"]
+    for process in [subprocess.Popen([*command, str(number)]) for number in range(PROCESSES)]:
+        process.wait()
+
+
+def measure_share(folder: Path, results: Path, number: int) -> None:
+    import torch
+
+    common = json.loads((folder / "common.json").read_text())
+    places = sorted(folder.glob("case_*"))[number::PROCESSES]
+    with torch.no_grad():
+        ready = [Prepared(place) for place in places]
+        (folder / f"ready_{number}").touch()
+        while len(list(folder.glob("ready_*"))) < PROCESSES:
+            time.sleep(0.05)
+        with (folder / "device.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for prepared in ready:
+                line = common | prepared.measured()
+                append_line(results, line)
+                print(summary(line), flush=True)
+
+
+class Prepared:
+    """A case whose drafts, baselines and adopted classes are compiled and have run once."""
+
+    def __init__(self, place: Path) -> None:
+        import torch
+
+        from cutesmith_evaluator.worker.candidate import load_candidate
+        from cutesmith_evaluator.worker.clock import Clock
+        from cutesmith_evaluator.worker.inputs import draw
+        from cutesmith_evaluator.worker.reference import load_reference
+        from cutesmith_evaluator.worker.timing_arms import Subject, call_of
+
+        self.about = json.loads((place / "about.json").read_text())
+        self.device = torch.device("cuda", 0)
+        self.clock = Clock(self.device)
+        self.reference = load_reference(Task(str(place / self.about["file"]), self.about["qualname"]))
+        module, inputs = self.reference.build(self.device), draw(self.reference, 0, self.device)
+        self.subjects = []
+        self.calls: list[dict[str, Callable[[], object]]] = []
+        for k in range(len(self.about["schedules"])):
+            kernel = place / f"draft_{k}" / f"{self.about['kernel']}.py"
+            subject = Subject(self.reference, load_candidate(kernel, self.reference), module, inputs, self.device)
+            subject.warm_up()
+            patched = kernel.with_name(self.about["file"])
+            names = ARMS if k == 0 else ("candidate", "adopted", "adopted-compile")
+            calls = {name: call_of(subject, "eager" if name == "control" else name, patched) for name in names}
+            for call in calls.values():
+                call()
+            self.subjects.append(subject)
+            self.calls.append(calls)
+        torch.cuda.synchronize()
+
+    def measured(self) -> dict[str, Any]:
+        from cutesmith_evaluator.speedup import speedup
+        from cutesmith_evaluator.worker.checks import run_checks
+        from cutesmith_evaluator.worker.inputs_plan import Plan
+
+        start = time.monotonic()
+        best = self._fastest()
+        timing = self._timing(best)
+        plan = Plan(quick=True)
+        outcome = run_checks(self.reference, self.subjects[best].candidate, self.device, plan, lambda _: None)
+        ms = {arm.name: arm.median_ms for arm in timing.arms}
+        found = {
+            "ok": outcome.ok,
+            "precision": outcome.precision,
+            "error": asdict(outcome.error) if outcome.error else None,
+            "timing": asdict(timing),
+            "speedup": asdict(speedup(timing)),
+            "schedule": self.about["schedules"][best],
+            "findings": [finding.message for finding in outcome.findings if finding.severity == "error"],
+        }
+        return {
+            "case": self.about["case"],
+            "kind": self.about["kind"],
+            "stopped": f"Prepared: the faster of {len(self.subjects)} drafts, validated quickly.",
+            "candidates": len(self.subjects),
+            "best": found,
+            "in_compile": {"ratio": ms["adopted-compile"] / ms["adopted"]},
+            "seconds": round(time.monotonic() - start, 1),
+        }
+
+    def _fastest(self) -> int:
+        samples = self._samples({str(k): calls["candidate"] for k, calls in enumerate(self.calls)}, PICK_S)
+        return min(range(len(self.calls)), key=lambda k: sorted(samples[str(k)])[len(samples[str(k)]) // 2])
+
+    def _timing(self, best: int) -> Any:
+        from cutesmith_evaluator.types import Timing
+        from cutesmith_evaluator.worker.timing_arms import copy_of
+        from cutesmith_evaluator.worker.timing_statistics import ARM_NAMES, arm, noise_of
+
+        size = self.subjects[best].least_bytes()
+        copied, copy = copy_of(size, self.device)
+        calls = {**self.calls[0], **self.calls[best]}
+        samples = self._samples({**calls, "copy": copy}, SAMPLE_S)
+        arms = {name: arm(name, samples[name]) for name in ARM_NAMES}
+        copy_gbps = copied / arm("candidate", samples["copy"]).median_ms / 1e6
+        share = size / arms["candidate"].median_ms / 1e6 / copy_gbps
+        return Timing(self._name(), tuple(arms.values()), copy_gbps, size, share, noise_of(arms))
+
+    def _name(self) -> str:
+        from cutesmith_evaluator.worker.validate import device_name
+
+        return device_name(self.device)
+
+    def _samples(self, calls: dict[str, Callable[[], object]], budget_s: float) -> dict[str, list[float]]:
+        from cutesmith_evaluator.worker.timing_statistics import take_turns
+
+        samplers = {name: partial(self.clock.sample, call, self.clock.lead_ms(call)) for name, call in calls.items()}
+        return take_turns(samplers, budget_s=budget_s, precision=0.002, now=self.clock.now)
+
+
+def summary(line: dict[str, Any]) -> str:
+    timing = line["best"]["timing"]
+    arms = ", ".join(f"{arm['name']} {arm['median_ms']:.4f}" for arm in timing["arms"])
+    verdict = f"{line['best']['ok']} {line['best']['precision']} {line['best']['findings']}"
+    return f"{line['case']}: {verdict} {arms}; {timing['fraction_of_copy']:.3f} of a copy; {line['seconds']} s"
+
+
+if __name__ == "__main__":
+    main()

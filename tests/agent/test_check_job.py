@@ -1,0 +1,53 @@
+"""A person's kernel, checked like a generated one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from loop_rig import Rig
+from scripted_evaluator import NO_DEVICE, Script, draft
+
+
+def checked(rig: Rig, source: str) -> dict[str, Any]:
+    kernel = rig.root / "mine.py"
+    kernel.write_text(source)
+    return rig.run(job=replace(rig.job, kind="check", candidate=str(kernel)))
+
+
+def test_a_persons_kernel_is_judged_like_a_generated_one(rig: Rig):
+    done = checked(rig, draft(Script(ms=1.5), t=1).source)
+    (candidate,) = done["report"]["candidates"]
+    assert done["exit"] == 0
+    assert (candidate["origin"], candidate["ok"], candidate["precision"]) == ("user", True, "kept")
+    assert candidate["path"] == str(rig.root / "mine.py")
+    assert candidate["speedup"]["eager"] == pytest.approx(4 / 1.5)
+    assert done["report"]["stopped"] == "mine.py was validated and timed."
+    assert rig.evaluator.asked("validate") == ["{'t': 1}"]
+    assert rig.evaluator.requests[-1].kwargs["quick"] is False
+
+
+@pytest.mark.parametrize(
+    ("script", "stage"),
+    [(Script(compile="fails"), "compile"), (Script(full="fails"), "validate"), (Script(timing="fails"), "time")],
+)
+def test_a_persons_kernel_that_fails_is_no_candidate(rig: Rig, script: Script, stage: str):
+    done = checked(rig, draft(script, t=1).source)
+    (candidate,) = done["report"]["candidates"]
+    assert (done["exit"], candidate["ok"], candidate["stage"]) == (3, False, stage)
+    assert done["report"]["stopped"].startswith(f"mine.py failed at {stage}: ")
+    assert candidate["findings"][0]["file"] == str(rig.root / "mine.py")
+
+
+def test_a_check_without_a_device_is_compiled_only(rig: Rig):
+    rig.evaluator.environment = NO_DEVICE
+    done = checked(rig, draft(Script(), t=1).source)
+    assert (done["exit"], done["report"]["candidates"][0]["ok"]) == (4, None)
+    assert done["report"]["stopped"] == "mine.py compiles; it was not validated: no device."
+
+
+def test_a_check_of_no_file_is_refused(rig: Rig):
+    done = rig.run(job=replace(rig.job, kind="check", candidate=str(rig.root / "none.py")))
+    assert (done["exit"], done["report"]["findings"][0]["kind"]) == (2, "unreadable-file")
