@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -28,8 +28,13 @@ class Reduced(Reference):
         return made
 
 
-def reduced(reference: Reference, groups: Sequence[Group]) -> tuple[Reference, tuple[str, ...]]:
-    """The reference at smaller sizes, and in words what was cut. `groups`: the trace's. Raises TaskError."""
+def reduced(
+    reference: Reference, groups: Sequence[Group], supported: Callable[[Inputs], bool]
+) -> tuple[Reference, tuple[str, ...]]:
+    """The reference at smaller sizes, and in words what was cut. Raises TaskError.
+
+    `groups`: dimensions that the trace found free. `supported`: whether the candidate takes such inputs.
+    """
     inputs = reference.inputs(0, "cpu")
     sizes: list[tuple[Group, int]] = []
     words = []
@@ -42,7 +47,10 @@ def reduced(reference: Reference, groups: Sequence[Group]) -> tuple[Reference, t
         new = smaller_size(old, largest)
         if new == old:
             continue
-        inputs = resized(inputs, group, new, start=0)
+        smaller = resized(inputs, group, new, start=0)
+        if not supported(smaller):  # a kernel may be made for this size alone, as for the length of a row
+            continue
+        inputs = smaller
         sizes.append((group, new))
         words.append(f"dimension {dimension} of input {position}: {new} instead of {old}")
     if not sizes:

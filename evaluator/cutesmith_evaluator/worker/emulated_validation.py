@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -14,6 +15,7 @@ from cutesmith_evaluator.worker.candidate import LoadedCandidate
 from cutesmith_evaluator.worker.checks import Outcome, run_checks
 from cutesmith_evaluator.worker.emulated import NOT_EMULATED, EmulatedCandidate
 from cutesmith_evaluator.worker.emulated_inputs import reduced
+from cutesmith_evaluator.worker.inputs import Inputs
 from cutesmith_evaluator.worker.inputs_plan import Plan
 from cutesmith_evaluator.worker.methods import Progress
 from cutesmith_evaluator.worker.reference import Reference
@@ -31,8 +33,8 @@ def validate_emulated(
     dsl.load()
     if (size := input_bytes(reference)) > TOO_BIG_TO_DRAW:
         return Validation(None, DEVICE, findings=(_too_big(reference, size),))
-    smaller, cuts = reduced(reference, plan.groups)
     emulated = EmulatedCandidate(candidate, ARCH)
+    smaller, cuts = reduced(reference, plan.groups, _support(reference, emulated))
     end = time.monotonic() + (_QUICK_S if plan.quick else _FULL_S)
     outcome = run_checks(smaller, emulated, torch.device("cpu"), plan, progress, enough=lambda: time.monotonic() > end)
     outcome.checks.insert(0, f"emulated device, {ARCH}, {'; '.join(cuts) or 'all sizes as they are'}")
@@ -40,6 +42,20 @@ def validate_emulated(
         progress("the patched class")
         check_on_cpu(reference, candidate, patched, outcome)
     return _verdict(outcome)
+
+
+def _support(reference: Reference, candidate: EmulatedCandidate) -> Callable[[Inputs], bool]:
+    """Whether the candidate takes inputs; what goes wrong there, the checks will say."""
+    module = reference.build("cpu")
+
+    def supported(inputs: Inputs) -> bool:
+        try:
+            with torch.no_grad():
+                return candidate.supports(module, *inputs)
+        except Exception:  # noqa: BLE001 - judged code may raise anything
+            return False
+
+    return supported
 
 
 def _too_big(reference: Reference, size: int) -> Finding:
