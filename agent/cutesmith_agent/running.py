@@ -20,6 +20,7 @@ from cutesmith_agent.store.store import JobKey
 from cutesmith_agent.subject import Subject, UnusableError, read_subject
 from cutesmith_agent.trial import Bench
 from cutesmith_evaluator.errors import WorkerError
+from cutesmith_evaluator.temporary import remove_abandoned
 from cutesmith_evaluator.types import Environment, Finding
 
 ARCHS = ("sm_90a", "sm_80", "sm_100a")  # where there is no device to ask
@@ -29,6 +30,7 @@ def run_job(job: Job, spawn: Callable[[], Evaluator], proposer: Proposer, emit: 
     """Do the job and emit its events, the last ("done") with the report.
 
     A job that is interrupted (SIGTERM) leaves its verdicts in the store, to be resumed."""
+    remove_abandoned()
     report = _report(job, spawn, proposer, emit)
     emit({"event": "done", "report": report.to_json(), "exit": report.exit})
     return report

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from cutesmith_evaluator.temporary import TemporaryFolder
 from cutesmith_evaluator.types import Finding
 
 _NOT_MIRRORED = {"__pycache__", ".cutesmith"}
@@ -19,7 +18,8 @@ class Mirror:
 
     def __init__(self, root: Path) -> None:
         self._root = root.absolute()
-        self._folder = Path(tempfile.mkdtemp(prefix="cutesmith-scratch-"))
+        self._temporary = TemporaryFolder()
+        self._folder = self._temporary.path
 
     def __enter__(self) -> Self:
         return self
@@ -27,7 +27,7 @@ class Mirror:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._temporary.close()
 
     def put(self, file: Path, content: bytes) -> Path:
         """Give `file`, a path under the root, other content here. Returns where."""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from cutesmith_agent.scratch import Mirror
+from cutesmith_evaluator.temporary import remove_abandoned
 from cutesmith_evaluator.types import Finding
+from loop_rig import Rig
+from scripted_evaluator import Script, draft
 
 
 @pytest.fixture
@@ -69,3 +74,53 @@ def test_findings_name_the_users_own_files(project: Path):
         place = mirror.put(project / "top.py", b"")
         finding = mirror.in_users_tree(Finding("x", f"{place}:3 failed.", 3, str(place)))
     assert finding == Finding("x", f"{project / 'top.py'}:3 failed.", 3, str(project / "top.py"))
+
+
+MIRRORING = """
+import sys
+from pathlib import Path
+from cutesmith_agent.scratch import Mirror
+mirror = Mirror(Path(sys.argv[1]))
+print(mirror.put(Path(sys.argv[1]) / "top.py", b"1"), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_folders_of_killed_processes_are_removed_and_no_others(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    temporary = tmp_path / "temporary"
+    (temporary / "cutesmith-scratch-unlocked").mkdir(parents=True)
+    (temporary / "somebody-elses").mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    before, pipe = contents(project), subprocess.PIPE
+    run = [sys.executable, "-c", MIRRORING, str(project)]
+    with (
+        subprocess.Popen(run, stdin=pipe, stdout=pipe) as killed,
+        subprocess.Popen(run, stdin=pipe, stdout=pipe) as alive,
+    ):
+        assert killed.stdout is not None
+        assert alive.stdout is not None
+        left, kept = (Path(process.stdout.readline().decode().strip()) for process in (killed, alive))
+        assert left.is_relative_to(temporary)
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        with Mirror(project) as mirror:
+            own = mirror.put(project / "top.py", b"2")
+            remove_abandoned()
+            assert (left.exists(), kept.read_bytes(), own.read_bytes()) == (False, b"1", b"2")
+        alive.kill()
+    assert len(list(temporary.iterdir())) == 3
+    remove_abandoned()
+    assert {folder.name for folder in temporary.iterdir()} == {"cutesmith-scratch-unlocked", "somebody-elses"}
+    assert contents(project) == before
+
+
+def test_a_job_removes_what_killed_ones_left(rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    abandoned = tmp_path / "cutesmith-scratch-1"
+    abandoned.mkdir()
+    (abandoned / "lock").touch()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    rig.run(draft(Script(), t=1))
+    assert not list(tmp_path.glob("cutesmith-*"))
