@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any, NoReturn
@@ -16,6 +17,7 @@ from cutesmith_agent.loop import Proposer
 from cutesmith_agent.report import NO_CANDIDATE, UNUSABLE_INPUT, Report
 from cutesmith_agent.running import run_job
 from cutesmith_evaluator.client import Worker
+from cutesmith_evaluator.processes import descendants
 from cutesmith_evaluator.types import Finding, Task
 
 
@@ -32,6 +34,8 @@ def main() -> int:
         return _run(events)
     except CancelledError:
         return 128 + signal.SIGTERM
+    finally:
+        _end_orphans()
 
 
 def _take_stdout() -> IO[str]:
@@ -46,6 +50,13 @@ def _cancel(number: int, frame: FrameType | None) -> NoReturn:
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, signal.SIG_IGN)
     raise CancelledError
+
+
+def _end_orphans() -> None:
+    """What a dead worker's user code had detached: where the agent was started as a subreaper, it is ours now."""
+    for pid in descendants(os.getpid()):
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _run(events: IO[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -31,7 +32,13 @@ def run_job(job: Job, spawn: Callable[[], Evaluator], proposer: Proposer, emit: 
 
     A job that is interrupted (SIGTERM) leaves its verdicts in the store, to be resumed."""
     remove_abandoned()
-    report = _report(job, spawn, proposer, emit)
+    try:
+        report = _report(job, spawn, proposer, emit)
+    except sqlite3.Error as error:
+        message = (
+            f"The store of {job.workspace} cannot be written ({error}): free it or its disk, and run the job again."
+        )
+        report = _unusable(job, (Finding("store", message),))
     emit({"event": "done", "report": report.to_json(), "exit": report.exit})
     return report
 

@@ -168,7 +168,16 @@ class WorkerProcess:
     def _replies(self) -> list[dict[str, Any]]:
         *lines, rest = bytes(self._received).split(b"\n")
         self._received = bytearray(rest)
-        return [json.loads(line) for line in lines]
+        return [self._reply(line) for line in lines]
+
+    def _reply(self, line: bytes) -> dict[str, Any]:
+        with suppress(ValueError):
+            if isinstance(reply := json.loads(line), dict):
+                return reply
+        self.kill()
+        raise WorkerDied(
+            "Code of the module wrote into the worker's channel; leave descriptors you did not open alone."
+        )
 
     def _drain(self) -> bool:
         chunk = os.read(self._output, 1 << 16)

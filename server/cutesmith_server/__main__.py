@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ _INTERRUPTED, _BROKEN_PIPE = 130, 141
 
 def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _print_any_text()
     try:
         return _run(words)
     except RefusedError as refusal:
@@ -44,6 +46,13 @@ def _run(words: list[str]) -> int:
     options: argparse.Namespace = build_parser().parse_args(words)
     module, function = _RUNS[options.command]
     return getattr(importlib.import_module(f"cutesmith_server.{module}"), function)(options)
+
+
+def _print_any_text() -> None:
+    """Messages quote the user's files: a character that the terminal cannot show is escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _report(sentence: str, *, as_json: bool) -> None:

@@ -27,11 +27,13 @@ _LINE_LIMIT = 64 * 2**20  # bytes; a report holds whole kernel sources
 _GRACE_S = 3.0
 
 # The agent dies with us even when we are killed. Set in the child itself: a preexec_fn could deadlock in a
-# process that has threads. After prctl the parent may already be gone, hence the second look.
+# process that has threads. After prctl the parent may already be gone, hence the second look. The other prctl makes it
+# the subreaper of what dead workers leave behind.
 _START_AGENT = """\
 import ctypes, os, runpy, signal, sys
 if sys.platform == "linux":
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+    ctypes.CDLL(None).prctl(36, 1)
     if os.getppid() != {parent}:
         sys.exit(1)
 runpy.run_module("cutesmith_agent", run_name="__main__", alter_sys=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -33,7 +34,7 @@ async def accept(studio: Studio, key: ClassKey) -> None:
     studio.sessions[key] = sessions.decided(studio.sessions[key])  # used once, also while the editor applies it
     try:
         await _apply(studio, change, f"Accept the CuTe kernel for {key.qualname}")
-    except RefusedError:
+    except (RefusedError, asyncio.CancelledError):
         studio.sessions[key] = sessions.undecided(studio.sessions[key])
         raise
     assert outcome.best is not None

@@ -7,11 +7,30 @@ from collections.abc import Generator
 from typing import Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
 
 class CuteSmithProtocol(LanguageServerProtocol):
     """Passes document synchronisation and progress cancellation straight to the registered handlers."""
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """As pygls does; but what cannot be read is answered, or taken for a refusal: else somebody waits for ever."""
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if isinstance(number := data.get("id"), int | str):
+                answer = self._send_response if "method" in data else self._handle_response
+                answer(number, error=error.to_response_error())
+            raise
+
+    @lsp_method(types.SHUTDOWN)
+    def lsp_shutdown(self, *arguments: Any) -> Generator[Any, Any, None]:
+        """As pygls does, which trips over requests that are still open: a question nobody answered."""
+        for number, future in tuple(self._request_futures.items()):
+            if number != self.msg_id:
+                future.cancel()
+        yield from super().lsp_shutdown(*arguments)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Generator[Any, Any, None]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cutesmith_agent.store.location import workspace_root
-from cutesmith_agent.store.opening import DATABASE, open_store
+from cutesmith_agent.store.opening import open_store
 from cutesmith_agent.store.store import Choice, Decision, FinishedJob, Store
 
 log = logging.getLogger(__name__)
@@ -98,8 +98,8 @@ def record(
 
 
 def _has_store(root: Path) -> bool:
-    """A read-only project has its store elsewhere, and opening it there changes nothing of the project."""
-    return (root / ".cutesmith" / DATABASE).is_file() or not os.access(root, os.W_OK)
+    """A project that cannot hold a store has it elsewhere, and opening it there changes nothing of the project."""
+    return (root / ".cutesmith").exists() or not os.access(root, os.W_OK)
 
 
 @contextmanager

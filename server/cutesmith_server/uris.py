@@ -8,10 +8,13 @@ from urllib.parse import unquote, urlsplit
 
 def to_path(uri: str) -> Path | None:
     """The file a URI names; None for untitled buffers, notebook cells and remote schemes."""
-    parts = urlsplit(uri)
-    if parts.scheme != "file":
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # "http://[…"
         return None
     path = unquote(parts.path)
+    if parts.scheme != "file" or "\0" in path:
+        return None
     drive = path[2:3] == ":" and path[:1] == "/"  # /c:/folder/file.py
     return Path(path[1:] if drive else path)
 

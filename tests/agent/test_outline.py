@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cutesmith_agent.source.outline import ModuleClass, outline
@@ -192,15 +192,50 @@ def test_places_agree_with_pythons_own_parser(module: ModuleText):
         assert [parameter.name for parameter in item.forward.parameters] == expected
 
 
+EDITS = st.tuples(  # place (modulo the length), characters removed, text inserted
+    st.integers(0, 2000), st.integers(0, 30), st.text(st.sampled_from("( \n\r)':\"é😀xclass "), max_size=8)
+)
+TWO_MODULES = """\
+# Licence
+# é
+
+\"\"\"Module.\"\"\"
+from __future__ import annotations
+import torch; nn = torch.nn; TEXT = '''
+a
+'''
+
+
+class NewGELU(nn.Module):
+\tdef __init__(self):
+\t\tsuper().__init__()
+
+\tdef forward(self, x):  # noqa
+\t\t"a" "b"
+\t\t# why
+\t\treturn x * 2
+class Ärger(nn.Module):
+\tdef __init__(self):
+\t\tsuper().__init__()
+
+\tdef forward(self, x, y):  # noqa
+\t\t"a" "b"
+
+\t\tz = x  # ü
+
+\t\treturn z"""
+
+
 @settings(max_examples=200)
-@given(module_texts(), st.data())
-def test_incremental_parsing_gives_what_a_full_parse_gives(module: ModuleText, data: st.DataObject):
+@example(ModuleText(TWO_MODULES, "NewGELU"), [(140, 4, ":"), (2000, 4, ":"), (177, 0, "'")])
+@given(module_texts(), st.lists(EDITS, min_size=1, max_size=3))
+def test_a_parse_after_edits_gives_what_a_parse_from_scratch_gives(
+    module: ModuleText, edits: list[tuple[int, int, str]]
+):
     text, source = module.text, parse(module.text)
-    for _ in range(3):
-        start = data.draw(st.integers(0, len(text)))
-        end = data.draw(st.integers(start, min(len(text), start + 30)))
-        inserted = data.draw(st.text(st.sampled_from("( \n\r)':\"é😀xclass "), max_size=8))
-        text = text[:start] + inserted + text[end:]
+    for place, removed, inserted in edits:
+        start = place % (len(text) + 1)
+        text = text[:start] + inserted + text[start + removed :]
         source = parse(text, source)
         assert outline(source) == outline(text)
 

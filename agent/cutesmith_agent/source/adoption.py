@@ -201,7 +201,7 @@ def _remove_guard(source: Source, guard: KernelGuard) -> Edit:
 def _check_parses(source: Source) -> None:
     """Half-typed code is not edited. tree-sitter or Python itself may vouch for it: each knows syntax the other
     lacks."""
-    if not source.tree.root_node.has_error:
+    if not source.has_error:
         return
     try:
         with warnings.catch_warnings():

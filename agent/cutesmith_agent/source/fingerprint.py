@@ -54,13 +54,15 @@ def _bound_names(source: Source, statement: Node) -> Iterator[str]:
 
 def _names(source: Source, node: Node) -> Iterator[str]:
     """Every name in a piece of code, guards left out, and attributes too (a harmless excess)."""
-    if node.type == "identifier":
-        yield source.read(node)
-    guard = find_guard(source, node) if node.type == "function_definition" else None
-    for child in node.named_children:
-        for grandchild in child.named_children if guard is not None and child.type == "block" else [child]:
-            if guard is None or grandchild.id != guard.node.id:
-                yield from _names(source, grandchild)
+    waiting = [node]  # no recursion: generated sums are thousands of nodes deep
+    while waiting:
+        node = waiting.pop()
+        if node.type == "identifier":
+            yield source.read(node)
+        guard = find_guard(source, node) if node.type == "function_definition" else None
+        for child in node.named_children:
+            inner = child.named_children if guard is not None and child.type == "block" else [child]
+            waiting += [each for each in inner if guard is None or each.id != guard.node.id]
 
 
 def _normal_form(source: Source, node: Node) -> str:
@@ -73,9 +75,9 @@ def _normal_form(source: Source, node: Node) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(f"if True:\n{lead}{code}" if nested else code)
-    except (SyntaxError, ValueError):
+        return ast.unparse(_WithoutGuards().visit(tree))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return re.sub(r"\s+", " ", code)
-    return ast.unparse(_WithoutGuards().visit(tree))
 
 
 class _WithoutGuards(ast.NodeTransformer):

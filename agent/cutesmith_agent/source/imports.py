@@ -43,7 +43,7 @@ def uses(source: Source, name: str) -> Iterator[Node]:
     wanted = to_bytes(name)
     start = source.data.find(wanted)
     while start >= 0:
-        node = source.tree.root_node.descendant_for_byte_range(start, start + len(wanted))
+        node = source.node_at(start, start + len(wanted))
         if node is not None and node.type == "identifier" and source.read(node) == name and not _is_label(node):
             yield node
         start = source.data.find(wanted, start + len(wanted))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -18,6 +19,7 @@ _COMPOUND = {
     "if_statement", "elif_clause", "else_clause", "try_statement", "except_clause", "except_group_clause",
     "finally_clause", "with_statement", "for_statement", "while_statement", "block", "ERROR",
 }  # fmt: skip
+_INERT = frozenset({"function_definition", "comment"})  # at the top level they neither hold classes nor name any
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,9 @@ def outline(text: str | bytes | Source) -> tuple[ModuleClass, ...]:
 def class_nodes(source: Source) -> Iterator[ClassNode]:
     """Every class that can be named from outside: at the top level or in a class, not within a function."""
     names = Names(source)
-    for statement in source.statements():
-        yield from _visit(statement, names, "")
+    for statement in source.statements(unneeded=_INERT):
+        with suppress(RecursionError):  # nested deeper than Python itself reads
+            yield from _visit(statement, names, "")
 
 
 def _visit(node: Node, names: Names, prefix: str) -> Iterator[ClassNode]:

@@ -6,35 +6,54 @@ import io
 import itertools
 import re
 import tokenize
+from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache, cached_property
+from dataclasses import dataclass, field
+from functools import cached_property
 
-import tree_sitter_python
-from tree_sitter import Language, Node, Parser, Range, Tree
+from tree_sitter import Node
 
+from cutesmith_agent.source.pieces import Piece, cut
 from cutesmith_agent.source.positions import Lines, Span, to_bytes
 
 _LONE_CR = re.compile(rb"\r(?!\n)")
-_STATEMENT_AT_MARGIN = re.compile(rb"^(?:class|def|async|@|import|from|if|try)\b|^@", re.MULTILINE)
-
-
-@cache
-def _language() -> Language:
-    return Language(tree_sitter_python.language())
 
 
 @dataclass(frozen=True)
 class Source:
-    """A text with its syntax tree. `data` is what the tree counts in: UTF-8, CR line ends turned into LF."""
+    """A text with its syntax. `data` is what nodes count in: UTF-8, CR line ends turned into LF."""
 
     text: str
     data: bytes
-    tree: Tree
+    pieces: tuple[Piece, ...]
+    _roots: dict[int, Node] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def lines(self) -> Lines:
         return Lines(self.text)
+
+    @cached_property
+    def has_error(self) -> bool:
+        """Whether any of the text does not parse."""
+        return any(piece.has_error for piece in self.pieces)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The first byte of each piece, and the end."""
+        return list(itertools.accumulate((len(piece.data) for piece in self.pieces), initial=0))
+
+    @cached_property
+    def _rows(self) -> list[int]:
+        """The row that each piece begins on."""
+        return list(itertools.accumulate((piece.rows for piece in self.pieces), initial=0))
+
+    def _root(self, number: int) -> Node:
+        """The root of a piece, at its place in the file."""
+        if number not in self._roots:
+            tree = self.pieces[number].tree.copy()
+            tree.edit(0, 0, self._starts[number], (0, 0), (0, 0), (self._rows[number], 0))
+            self._roots[number] = tree.root_node
+        return self._roots[number]
 
     def span(self, node: Node) -> Span:
         """The node's characters."""
@@ -44,53 +63,20 @@ class Source:
         """The node's text."""
         return self.data[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
 
-    def statements(self) -> Iterator[Node]:
-        """The top-level statements in order. Where the text does not parse, each piece that starts at the margin is
-        parsed apart, so that damage in one class does not swallow the next."""
-        if not self.tree.root_node.has_error:
-            yield from self.tree.root_node.named_children
-            return
-        damaged: list[Node] = []
-        for child in self.tree.root_node.children:
-            if child.has_error or child.is_missing:
-                damaged.append(child)
-                continue
-            yield from self._pieces(damaged)
-            damaged = []
-            if child.is_named:
-                yield child
-        yield from self._pieces(damaged)
+    def statements(self, *, unneeded: frozenset[str] = frozenset()) -> Iterator[Node]:
+        """The top-level statements in order. Those of unneeded kinds may be left out, which saves time."""
+        for number, piece in enumerate(self.pieces):
+            if not piece.kinds <= unneeded:
+                yield from self._root(number).named_children
 
-    def _pieces(self, damaged: list[Node]) -> Iterator[Node]:
-        """The statements of a run of neighbouring nodes with errors."""
-        if not damaged:
-            return
-        start, end = damaged[0].start_byte, damaged[-1].end_byte
-        cuts = [match.start() for match in _STATEMENT_AT_MARGIN.finditer(self.data, start, end)]
-        bounds = sorted({start, *_without_decorated(self.data, cuts), end})
-        row = self.data.count(b"\n", 0, start)
-        for low, high in itertools.pairwise(bounds):
-            next_row = row + self.data.count(b"\n", low, high)
-            piece = Range((row, _column(self.data, low)), (next_row, _column(self.data, high)), low, high)
-            yield from Parser(_language(), included_ranges=[piece]).parse(self.data).root_node.named_children
-            row = next_row
-
-
-def _without_decorated(data: bytes, cuts: list[int]) -> list[int]:
-    """Drop the cuts between a decorator and what it decorates."""
-    return [cut for index, cut in enumerate(cuts) if not (index and data[cuts[index - 1] : cut].startswith(b"@"))]
-
-
-def _point(data: bytes, byte: int) -> tuple[int, int]:
-    return data.count(b"\n", 0, byte), _column(data, byte)
-
-
-def _column(data: bytes, byte: int) -> int:
-    return byte - (data.rfind(b"\n", 0, byte) + 1)
+    def node_at(self, start: int, end: int) -> Node | None:
+        """The smallest node around these bytes."""
+        number = bisect_right(self._starts, start) - 1
+        return self._root(number).descendant_for_byte_range(start, end) if number < len(self.pieces) else None
 
 
 def parse(text: str | bytes, previous: Source | None = None) -> Source:
-    """Parse a file. `previous`, the parse of the text before an edit, makes it an incremental parse.
+    """Parse a file. `previous`, the parse of the text before an edit, saves parsing what is still the same.
 
     Bytes are decoded as Python would (BOM, coding comment), a BOM staying in the text as its first character; raises
     UnicodeDecodeError or SyntaxError (unknown encoding) where Python would."""
@@ -99,51 +85,27 @@ def parse(text: str | bytes, previous: Source | None = None) -> Source:
     if previous is not None and previous.text == text:
         return previous
     data = _LONE_CR.sub(b"\n", to_bytes(text))
-    old = None if previous is None else _edited_tree(previous, data)
-    parser = Parser(_language())
-    return Source(text, data, parser.parse(data) if old is None else parser.parse(data, old))
+    known = {piece.data: piece for piece in previous.pieces} if previous is not None else {}
+    return Source(text, data, cut(data, known))
 
 
 def decode(data: bytes) -> str:
     """A source file's text, line ends and BOM as they are."""
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-    return data.decode("utf-8" if encoding == "utf-8-sig" else encoding)
+    encoding = _encoding(data)
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError:
+        raise
+    except (LookupError, UnicodeError) as error:  # rot13 turns text into text, and undefined reads nothing
+        raise SyntaxError(f"{encoding} is no encoding of text files") from error
 
 
 def encode(text: str, original: bytes) -> bytes:
     """The bytes of an edited file, in the encoding of the original."""
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(original).readline)
-    return text.encode("utf-8" if encoding == "utf-8-sig" else encoding)
+    return text.encode(_encoding(original))
 
 
-def _edited_tree(previous: Source, data: bytes) -> Tree:
-    """The previous tree, told which bytes changed."""
-    old = previous.data
-    start = _common_prefix(old, data)
-    tail = _common_suffix(old, data, min(len(old), len(data)) - start)
-    old_end, new_end = len(old) - tail, len(data) - tail
-    tree = previous.tree.__copy__()
-    tree.edit(start, old_end, new_end, _point(old, start), _point(old, old_end), _point(data, new_end))
-    return tree
-
-
-def _common_prefix(left: bytes, right: bytes) -> int:
-    low, high = 0, min(len(left), len(right))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if left[low:middle] == right[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _common_suffix(left: bytes, right: bytes, limit: int) -> int:
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        if left[len(left) - middle : len(left) - low] == right[len(right) - middle : len(right) - low]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+def _encoding(data: bytes) -> str:
+    """What the file's coding comment or BOM says; a BOM stays a character."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return "utf-8" if encoding == "utf-8-sig" else encoding

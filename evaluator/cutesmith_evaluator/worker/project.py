@@ -12,6 +12,7 @@ import os
 import sys
 import sysconfig
 from dataclasses import dataclass, field
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 
@@ -93,13 +94,13 @@ def _import_script(file: Path) -> ModuleType:
 
 def load_source(file: Path, name: str) -> ModuleType:
     """Runs `file` as a new module called `name`; the module is not left behind when that fails."""
-    spec = importlib.util.spec_from_file_location(name, file)
+    loader = SourceFileLoader(name, str(file))  # whatever the suffix
+    spec = importlib.util.spec_from_file_location(name, file, loader=loader)
     assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     except BaseException:
         sys.modules.pop(name, None)
         raise

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from cutesmith_evaluator.worker.encoding import encode
 from cutesmith_evaluator.worker.methods import METHODS
 
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def serve(descriptor: int, scratch: str, parent: int) -> NoReturn:
@@ -93,6 +93,7 @@ def _confine(parent: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # whatever user code detaches stays ours, to be killed
     if os.getppid() != parent:  # the client died before the line above
         _end()
 

@@ -15,7 +15,7 @@ _LOG_WIDTH = 160
 
 def print_json(value: Any) -> None:
     """The one JSON object of `--json`."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps(value) + "\n")
     sys.stdout.flush()
 
 

@@ -30,17 +30,28 @@ def read_target(text: str) -> Target:
 def read_file(path: Path) -> tuple[bytes, Outline]:
     """Raises RefusedError (exit 2)."""
     try:
+        str(path).encode()
+        _require_no_device(path)
         data = path.read_bytes()
         return data, outline_of(data)
     except FileNotFoundError:
         reason = "does not exist"
     except IsADirectoryError:
         reason = "is a folder, not a Python file"
+    except UnicodeEncodeError:
+        shown = str(path).encode(errors="backslashreplace").decode()
+        raise RefusedError(f"{shown} has a name that is not UTF-8: rename it.", exit=2) from None
     except UnicodeDecodeError as error:
         reason = f"is not text in the encoding it declares (byte {error.start})"
     except (OSError, SyntaxError) as error:
         reason = f"cannot be read ({getattr(error, 'strerror', None) or error})"
     raise RefusedError(f"{path} {reason}: name a Python file that holds the module.", exit=2)
+
+
+def _require_no_device(path: Path) -> None:
+    """Reading a pipe or a device may never end."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError("it is no regular file")
 
 
 def _only_class(path: Path, outline: Outline) -> str:
