@@ -41,7 +41,7 @@ class Bench:
     @property
     def emulates(self) -> bool:
         """Whether kernels are validated, and not timed, on the emulated device."""
-        return not self.has_device and self.device in ("auto", "emulated")
+        return self.device == "emulated"
 
     def run(self, candidate: Candidate, *steps: Step) -> Candidate:
         """The candidate after the steps, or after the first that it fails."""

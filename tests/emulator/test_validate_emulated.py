@@ -103,13 +103,12 @@ def test_a_wrong_kernel_is_wrong(worker: Worker, tmp_path: Path) -> None:
     assert "wrong-values" in {finding.kind for finding in verdict.findings} or verdict.precision == "lowered"
 
 
-def test_auto_is_the_emulated_device_without_cuda(worker: Worker, tmp_path: Path) -> None:
+def test_only_who_asks_gets_the_emulated_device(worker: Worker, tmp_path: Path) -> None:
     case = EXAMPLE_MODULES[0].case("new_gelu", ODD)
     task, inspection, (draft, *_) = drafts_of(worker, case, tmp_path)
     candidate = tmp_path / "newgelu_cute.py"
     candidate.write_text(draft.source)
-    expected = "emulated" if inspection.environment.device == "none" else inspection.environment.device
-    assert worker.validate(task, candidate, quick=True).device == expected
+    assert worker.validate(task, candidate, quick=True).device == inspection.environment.device
     nowhere = worker.validate(task, candidate, quick=True, device="none")
     assert (nowhere.ok, nowhere.device) == (None, "none")
 

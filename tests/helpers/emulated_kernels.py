@@ -64,7 +64,7 @@ def _compile():
 """
 
 _SHARED = """
-smem = cutlass.utils.SmemAllocator()
+smem = cutlass.memory.SmemAllocator()
 s = smem.allocate_tensor(cutlass.Float32, cute.make_layout(128), 16)
 """
 

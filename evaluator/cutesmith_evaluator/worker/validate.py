@@ -27,12 +27,12 @@ def validate(params: Params, progress: Progress) -> Validation:
     """Params: task, candidate, patched (path or None), quick, device ("auto", "cuda", "emulated", "none"),
     dynamic_dims.
 
-    "auto" is the CUDA device where there is one, and the emulated device elsewhere.
+    "auto" is the CUDA device where there is one, and nothing runs elsewhere.
 
     Raises DeviceFaultError when the device is lost: this process is then of no further use.
     """
     device = chosen_device(params)
-    emulated = device is None and params.get("device", "auto") in ("auto", "emulated")
+    emulated = params.get("device", "auto") == "emulated"
     patched = Path(params["patched"]) if params.get("patched") else None
     if device is None and patched is None and not emulated:
         return Validation(None, "none", findings=(NO_DEVICE,))
