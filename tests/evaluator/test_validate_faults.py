@@ -12,7 +12,17 @@ from cutesmith_evaluator.worker.candidate import load_candidate
 from cutesmith_evaluator.worker.checks import Outcome, run_checks
 from cutesmith_evaluator.worker.inputs_plan import Plan
 from cutesmith_evaluator.worker.reference import load_reference
-from planted_candidates import FAULTS, HONEST, KERNELBENCH, QUALNAME, TASK, write_candidate, write_task
+from planted_candidates import (
+    HONEST,
+    KERNELBENCH,
+    QUALNAME,
+    TASK,
+    UNTRAINED,
+    UNTRAINED_HONEST,
+    write_candidate,
+    write_task,
+)
+from planted_faults import FAULTS
 
 
 def check(
@@ -34,10 +44,25 @@ def test_honest_candidates_pass_with_precision_kept(name: str, tmp_path: Path):
     assert 0 < outcome.error.candidate < 1e-5
 
 
+@pytest.mark.parametrize("quick", [False, True])
+def test_a_candidate_that_reads_all_state_passes(quick: bool, tmp_path: Path):
+    candidate = write_candidate(tmp_path, UNTRAINED_HONEST, "cpu")
+    outcome = check(write_task(tmp_path, UNTRAINED), candidate, quick=quick)
+    assert outcome.findings == []
+    assert outcome.precision == "kept"
+    assert "the task's inputs with other parameters and buffers" in outcome.checks
+
+
+def test_quick_checks_other_state_too(tmp_path: Path):
+    candidate = write_candidate(tmp_path, FAULTS["ignores_the_bias"].source, "cpu")
+    (finding, *_) = check(write_task(tmp_path, UNTRAINED), candidate, quick=True).findings
+    assert "misreads bias" in finding.message
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_found_and_said(name: str, tmp_path: Path):
     fault = FAULTS[name]
-    outcome = check(write_task(tmp_path), write_candidate(tmp_path, fault.source, "cpu"))
+    outcome = check(write_task(tmp_path, fault.task), write_candidate(tmp_path, fault.source, "cpu"))
     assert not outcome.ok
     found = [finding for finding in outcome.findings if finding.kind == fault.kind]
     assert found, outcome.findings

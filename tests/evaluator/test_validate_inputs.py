@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cutesmith_evaluator.types import Task
 from cutesmith_evaluator.worker.checks_case import Case
 from cutesmith_evaluator.worker.inputs import DISTRIBUTIONS, cut, odd_sizes, redraw, resized, tensors, total_bytes
-from cutesmith_evaluator.worker.inputs_plan import Plan, cases, groups_of
+from cutesmith_evaluator.worker.inputs_plan import Plan, groups_of, other_cases, own_cases
 from cutesmith_evaluator.worker.reference import load_reference
 from planted_candidates import QUALNAME, TASK, write_task
 
@@ -126,7 +126,8 @@ def test_groups_follow_the_first_tensor():
 def labels_of(task: Path, plan: Plan) -> list[str]:
     reference = load_reference(Task(str(task), QUALNAME))
     module, own = reference.build("cpu"), reference.inputs(0, "cpu")
-    return [case.label if isinstance(case, Case) else case for case in cases(reference, module, own, plan)]
+    cases = (*own_cases(reference, own, plan), *other_cases(module, own, plan))
+    return [case.label if isinstance(case, Case) else case for case in cases]
 
 
 def test_every_distribution_and_size_is_tried(tmp_path: Path):
@@ -152,9 +153,7 @@ def test_integer_inputs_are_not_redrawn(tmp_path: Path):
 def test_own_inputs_are_fresh_for_each_seed(tmp_path: Path):
     reference = load_reference(Task(str(write_task(tmp_path)), QUALNAME))
     own = reference.inputs(0, "cpu")
-    first, second = (next(each) for each in [cases(reference, reference.build("cpu"), own, Plan())] * 2)
-    assert isinstance(first, Case)
-    assert isinstance(second, Case)
+    first, second = own_cases(reference, own, Plan())
     (one,), (other,) = tensors(first.inputs), tensors(second.inputs)
     assert one.data_ptr() != other.data_ptr()
     assert not torch.equal(one, other)

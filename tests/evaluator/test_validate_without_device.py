@@ -12,7 +12,8 @@ from cutesmith_evaluator.client import Worker
 from cutesmith_evaluator.types import Finding, Task
 from cutesmith_evaluator.worker.timing import time_arms
 from cutesmith_evaluator.worker.validate import validate
-from planted_candidates import FAULTS, HONEST, QUALNAME, patched_text, write_candidate, write_patched, write_task
+from planted_candidates import HONEST, QUALNAME, patched_text, write_candidate, write_patched, write_task
+from planted_faults import FAULTS
 
 
 @pytest.fixture(scope="module")

@@ -19,15 +19,17 @@ from cutesmith_evaluator.worker.timing import time_arms
 from cutesmith_evaluator.worker.validate import validate
 from planted_candidates import (
     AS_AN_OP,
-    FAULTS,
     HONEST,
     QUALNAME,
     TASK,
+    UNTRAINED,
+    UNTRAINED_HONEST,
     patched_text,
     write_candidate,
     write_patched,
     write_task,
 )
+from planted_faults import FAULTS
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -59,10 +61,16 @@ def test_honest_candidates_pass_with_precision_kept(name: str, tmp_path: Path):
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_found_and_said(name: str, tmp_path: Path):
     fault = FAULTS[name]
-    outcome = check(write_task(tmp_path), write_candidate(tmp_path, fault.source, "cuda"))
+    outcome = check(write_task(tmp_path, fault.task), write_candidate(tmp_path, fault.source, "cuda"))
     assert not outcome.ok
     found = [finding for finding in outcome.findings if finding.kind == fault.kind]
     assert any(fault.words in finding.message for finding in found), outcome.findings
+
+
+def test_a_candidate_that_reads_all_state_passes(tmp_path: Path):
+    outcome = check(write_task(tmp_path, UNTRAINED), write_candidate(tmp_path, UNTRAINED_HONEST, "cuda"))
+    assert outcome.findings == []
+    assert "the task's inputs with other parameters and buffers" in outcome.checks
 
 
 def test_supporting_cpu_tensors_is_found(tmp_path: Path):

@@ -1,11 +1,7 @@
-"""A task, honest candidates for it in plain PyTorch, and candidates with one planted fault each.
-
-They run on any device, so the same faults are looked for on the CPU in CI and on a GPU in tests/gpu.
-"""
+"""A task and honest candidates for it in plain PyTorch, which run on any device: the CPU in CI, a GPU in tests/gpu."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 TASK = """
@@ -31,6 +27,17 @@ def get_init_inputs():
 """
 
 QUALNAME = "WeightedSoftmax"
+
+UNTRAINED = TASK.replace(  # as a constructor leaves a norm layer: what is multiplied by 1 or added to 0 can be left out
+    "torch.rand(columns) + 0.5)",
+    """torch.ones(columns))
+        self.bias = nn.Parameter(torch.zeros(columns))
+        self.register_buffer("variance", torch.ones(columns))""",
+).replace("x * self.weight", "(x * self.weight + self.bias) * self.variance.rsqrt()")
+UNTRAINED_HONEST = """
+def forward(module, x):
+    return softmax((x * module.weight + module.bias) / module.variance.sqrt())
+"""
 
 _CONTRACT = '''
 import torch
@@ -103,219 +110,6 @@ def forward(module, x):
     return _OP(x, module.weight)
 """
 
-
-@dataclass(frozen=True)
-class Fault:
-    """A candidate's forward, the finding it must bring, and words that the finding's message must have."""
-
-    source: str
-    kind: str
-    words: str = ""
-
-
-FAULTS = {
-    "returns_its_input": Fault("def forward(module, x):\n    return x\n", "aliases-input"),
-    "returns_a_copy_of_its_input": Fault(
-        "def forward(module, x):\n    return x.clone()\n", "wrong-values", "all elements"
-    ),
-    "writes_nothing": Fault("def forward(module, x):\n    return torch.empty_like(x)\n", "not-repeatable"),
-    "leaves_the_tail": Fault(
-        """
-def forward(module, x):
-    out = softmax(x * module.weight)
-    out[-1, -5:] = 0.5
-    return out
-""",
-        "wrong-values",
-        "only the tail, the last 5 elements",
-    ),
-    "wrong_last_columns": Fault(
-        """
-def forward(module, x):
-    out = softmax(x * module.weight)
-    out[:, 37:] = 7
-    return out
-""",
-        "wrong-values",
-        "only the last 3 columns of every row",
-    ),
-    "every_eighth_row": Fault(
-        """
-def forward(module, x):
-    out = softmax(x * module.weight)
-    out[5::8] = -1
-    return out
-""",
-        "wrong-values",
-        "every 8th row, from row 5",
-    ),
-    "computes_in_half": Fault(
-        "def forward(module, x):\n    return softmax((x * module.weight).half()).float()\n", "lowered-precision"
-    ),
-    "computes_in_bfloat16": Fault(
-        "def forward(module, x):\n    return softmax((x * module.weight).bfloat16()).float()\n", "lowered-precision"
-    ),
-    "writes_its_input": Fault(
-        """
-def forward(module, x):
-    out = softmax(x * module.weight)
-    x.zero_()
-    return out
-""",
-        "mutates-input",
-    ),
-    "writes_the_weights": Fault(
-        """
-def forward(module, x):
-    out = softmax(x * module.weight)
-    module.weight.data.mul_(1.5)
-    return out
-""",
-        "mutates-module",
-        "weight",
-    ),
-    "replaces_the_weights": Fault(
-        """
-def forward(module, x):
-    module.weight.data = module.weight.data.clone()
-    return softmax(x * module.weight)
-""",
-        "mutates-module",
-    ),
-    "wrong_shape": Fault(
-        "def forward(module, x):\n    return softmax(x * module.weight)[:-1]\n", "wrong-shape", "[64, 40]"
-    ),
-    "wrong_dtype": Fault("def forward(module, x):\n    return softmax(x * module.weight).double()\n", "wrong-dtype"),
-    "wrong_strides": Fault(
-        "def forward(module, x):\n    return softmax(x * module.weight).t().contiguous().t()\n", "wrong-strides"
-    ),
-    "wrong_structure": Fault("def forward(module, x):\n    return (softmax(x * module.weight),)\n", "wrong-structure"),
-    "a_lazy_tensor": Fault(
-        """
-class Lazy(torch.Tensor):
-    pass
-
-
-def forward(module, x):
-    return softmax(x * module.weight).as_subclass(Lazy)
-""",
-        "wrong-structure",
-        "Lazy",
-    ),
-    "changes_from_call_to_call": Fault(
-        """
-calls = [0]
-
-
-def forward(module, x):
-    calls[0] += 1
-    return softmax(x * module.weight) * (1 + 1e-6 * calls[0])
-""",
-        "not-repeatable",
-    ),
-    "one_buffer_for_all_calls": Fault(
-        """
-buffers = {}
-
-
-def forward(module, x):
-    out = buffers.setdefault(x.shape, torch.empty_like(x))
-    return out.copy_(softmax(x * module.weight))
-""",
-        "reuses-output",
-    ),
-    "remembers_results_by_address": Fault(
-        """
-known = {}
-
-
-def forward(module, x):
-    key = (x.data_ptr(), x.shape)
-    if key not in known:
-        known[key] = softmax(x * module.weight)
-    return known[key].clone()
-""",
-        "wrong-values",
-    ),
-    "hides_nan": Fault(
-        "def forward(module, x):\n    return softmax(torch.nan_to_num(x) * module.weight)\n",
-        "wrong-values",
-        "NaN sprinkled",
-    ),
-    "no_maximum_subtracted": Fault(
-        """
-def forward(module, x):
-    e = torch.exp(x * module.weight)
-    return e / e.sum(-1, keepdim=True)
-""",
-        "wrong-values",
-        "NaN or infinite",
-    ),
-    "right_for_one_shape": Fault(
-        """
-def forward(module, x):
-    out = softmax(x * module.weight)
-    return out if x.shape[0] == 64 else torch.zeros_like(out)
-""",
-        "wrong-values",
-        "dimension 0",
-    ),
-    "draws_random_numbers": Fault(
-        "def forward(module, x):\n    torch.rand(1)\n    return softmax(x * module.weight)\n", "changes-rng"
-    ),
-    "changes_settings": Fault(
-        """
-def forward(module, x):
-    torch.backends.cuda.matmul.allow_tf32 = True
-    return softmax(x * module.weight)
-""",
-        "changes-settings",
-        "allow_tf32",
-    ),
-    "raises": Fault(
-        "def forward(module, x):\n    raise ValueError('no such tile')\n", "candidate-raises", "no such tile"
-    ),
-    "exits": Fault("def forward(module, x):\n    raise SystemExit(3)\n", "exits"),
-    "supports_nothing": Fault(
-        """
-def explain(module, x):
-    return "the moon is full"
-
-
-def forward(module, x):
-    return softmax(x * module.weight)
-""",
-        "unsupported-inputs",
-        "the moon is full",
-    ),
-    "supports_everything": Fault(
-        """
-def explain(module, x):
-    return None
-
-
-def forward(module, x):
-    return softmax(x * module.weight)
-""",
-        "supports-too-much",
-        "gradients",
-    ),
-    "refuses_without_a_reason": Fault(
-        """
-def supports(module, x):
-    return x.dtype == torch.float32 and not torch.is_grad_enabled()
-
-
-def explain(module, x):
-    return None
-
-
-def forward(module, x):
-    return softmax(x * module.weight)
-""",
-        "explains-nothing",
-    ),
-}
 
 KERNELBENCH = """
 import torch

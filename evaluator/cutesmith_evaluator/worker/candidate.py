@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from torch import nn
 
 from cutesmith_evaluator.types import Finding
+from cutesmith_evaluator.worker.checks_state import named_state
 from cutesmith_evaluator.worker.failures import TaskError, user_code
 from cutesmith_evaluator.worker.placement import place
 from cutesmith_evaluator.worker.project import load_source
@@ -38,6 +39,10 @@ class LoadedCandidate(Protocol):
 
     def bound(self, module: nn.Module) -> Callable[..., object]:
         """What is called with the inputs alone: forward without any work of the evaluator's."""
+        ...
+
+    def state_names(self, module: nn.Module) -> frozenset[str]:
+        """The module's parameters and buffers whose values reach the candidate."""
         ...
 
 
@@ -79,6 +84,9 @@ class _Functions:
         forward = self.module.forward
         return lambda *inputs: forward(module, *inputs)
 
+    def state_names(self, module: nn.Module) -> frozenset[str]:
+        return frozenset(name for name, _ in named_state(module))
+
 
 class KernelBenchCandidate:
     """`ModelNew`, built once per reference module with its constructor arguments and its weights."""
@@ -101,13 +109,17 @@ class KernelBenchCandidate:
     def warm_up(self, module: nn.Module, *inputs: object) -> None:
         self.forward(module, *inputs)
 
-    def bound(self, module: nn.Module) -> Callable[..., object]:
+    def bound(self, module: nn.Module) -> nn.Module:
         versions = _versions(module)
         known = self._built.get(module)
         if known is None or known[0] != versions:
             known = (versions, self._build(module))
             self._built[module] = known
         return known[1]
+
+    def state_names(self, module: nn.Module) -> frozenset[str]:
+        state = module.state_dict()
+        return frozenset(state) if self.bound(module).state_dict().keys() == state.keys() else frozenset()
 
     def _build(self, module: nn.Module) -> nn.Module:
         built = self._reference.construct(self._model)

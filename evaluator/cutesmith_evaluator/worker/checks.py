@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import torch
+from torch import nn
 
 from cutesmith_evaluator.types import ErrorFigures, Finding, Precision
 from cutesmith_evaluator.worker.candidate import LoadedCandidate
@@ -14,12 +15,14 @@ from cutesmith_evaluator.worker.checks_call import DeviceFaultError
 from cutesmith_evaluator.worker.checks_case import Case, Result
 from cutesmith_evaluator.worker.checks_compare import Comparer
 from cutesmith_evaluator.worker.checks_guard import guard_findings, kernel_module, other_dtypes
+from cutesmith_evaluator.worker.checks_redrawn import examine_redrawn, redrawn_case
 from cutesmith_evaluator.worker.checks_run import Examiner
 from cutesmith_evaluator.worker.checks_state import restore_settings, settings
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.inputs import Inputs, cut, draw, redraw
-from cutesmith_evaluator.worker.inputs_plan import Plan, cases, groups_of
+from cutesmith_evaluator.worker.inputs_plan import Plan, groups_of, other_cases, own_cases
 from cutesmith_evaluator.worker.numerics import Measured
+from cutesmith_evaluator.worker.redrawing import floating_state
 from cutesmith_evaluator.worker.reference import Reference
 
 __all__ = ["DeviceFaultError", "Outcome", "run_checks"]
@@ -48,8 +51,8 @@ class Outcome:
         """The errors of the check that comes nearest to the bound, or breaks it most."""
         return self.worst.figures(self.kernelbench_ok) if self.worst else None
 
-    def add(self, label: str, result: Result, *, binding: bool) -> None:
-        """`binding` False: what is wrong becomes a warning."""
+    def add(self, label: str, result: Result, *, binding: bool, state_words: str = "") -> None:
+        """`binding` False: what is wrong becomes a warning. `state_words`: the module's state, for `worst_label`."""
         self.checks.append(f"{label}: {result.note}" if result.note else label)
         if not binding:
             self.findings += [_warning(finding) for finding in result.findings]
@@ -59,7 +62,7 @@ class Outcome:
         for measured in result.measured if not result.findings else ():
             self.precision = _ORDER[max(_ORDER.index(self.precision), _ORDER.index(measured.precision))]
             if self.worst is None or measured.usage > self.worst.usage:
-                self.worst, self.worst_label = measured, label
+                self.worst, self.worst_label = measured, label + state_words
 
 
 def run_checks(
@@ -83,21 +86,7 @@ def run_checks(
     outcome = Outcome()
     before = settings(device)
     own = draw(reference, 0, device)
-    failures = 0
-    for case in cases(reference, module, own, plan):
-        if isinstance(case, str):
-            outcome.checks.append(case)
-            continue
-        if not case.own and enough():
-            outcome.checks.append("the rest was left out, for time")
-            break
-        progress(case.label)
-        failures += not _checked(examiner, case, outcome)
-        if case.own and comparer.float64:
-            _note_reference(outcome, comparer.float64.where(case.inputs))
-        if failures == _ENOUGH_FAILURES or "unsupported-inputs" in {finding.kind for finding in outcome.findings}:
-            outcome.checks.append("the rest was left out")
-            break
+    _run_cases(examiner, _all_cases(reference, module, own, plan, outcome), outcome, progress, enough)
     if comparer.no_float64:
         outcome.checks.append(f"float64 reference: none ({comparer.no_float64}); eager was the measure")
     if kernel_module(candidate) and outcome.ok:
@@ -108,10 +97,44 @@ def run_checks(
     return outcome
 
 
+def _all_cases(
+    reference: Reference, module: nn.Module, own: Inputs, plan: Plan, outcome: Outcome
+) -> Iterator[Case | str]:
+    """A candidate that is right so far is tried with other parameters too, and what follows is run with these."""
+    yield from own_cases(reference, own, plan)
+    if outcome.ok and any(True for _ in floating_state(module)):
+        yield redrawn_case(own)
+    yield from other_cases(module, own, plan)
+
+
+def _run_cases(
+    examiner: Examiner,
+    cases: Iterable[Case | str],
+    outcome: Outcome,
+    progress: Callable[[str], None],
+    enough: Callable[[], bool],
+) -> None:
+    failures = 0
+    for case in cases:
+        if isinstance(case, str):
+            outcome.checks.append(case)
+            continue
+        if not case.own and enough():
+            outcome.checks.append("the rest was left out, for time")
+            break
+        progress(case.label)
+        failures += not _checked(examiner, case, outcome)
+        if case.own and examiner.comparer.float64:
+            _note_reference(outcome, examiner.comparer.float64.where(case.inputs))
+        if failures == _ENOUGH_FAILURES or "unsupported-inputs" in {finding.kind for finding in outcome.findings}:
+            outcome.checks.append("the rest was left out")
+            break
+
+
 def _checked(examiner: Examiner, case: Case, outcome: Outcome) -> bool:
     """Whether the check found nothing wrong."""
     try:
-        result = examiner.examine(case)
+        result = examine_redrawn(examiner, case) if case.other_state else examiner.examine(case)
     except TaskError as error:
         if case.own and error.finding.kind in ("reference-raises", "random-reference"):
             raise
@@ -123,7 +146,8 @@ def _checked(examiner: Examiner, case: Case, outcome: Outcome) -> bool:
     binding = not case.resized or kernel_module(examiner.candidate) is not None
     if not case.precise:
         result.measured.clear()
-    outcome.add(case.label, result, binding=binding)
+    state_words = "" if case.other_state else examiner.comparer.state_words
+    outcome.add(case.label, result, binding=binding, state_words=state_words)
     return not (binding and result.findings)
 
 

@@ -21,6 +21,7 @@ class Case:
     strict: bool = False  # NaN and infinities must be eager's own
     resized: bool = False  # other sizes than the task's
     precise: bool = True  # its errors count for the precision, not only for right and wrong
+    other_state: bool = False  # the module's parameters and buffers have just been redrawn: supports must not mind
 
 
 @dataclass(frozen=True)

@@ -28,12 +28,19 @@ class Comparer:
     def __init__(self, module: nn.Module, device: torch.device, memory: int | None, file: str) -> None:
         self.float64: Float64 | None = None
         self.no_float64: str | None = None
+        self.state_words = ""  # that say which state the module is in, where it is not its constructor's
         self._module = module
         self._device = device
+        self._memory = memory
         self._file = file
         self._tf32_matters: bool | None = None
+        self.state_changed()
+
+    def state_changed(self) -> None:
+        """Takes the float64 reference anew, with the module's present parameters and buffers."""
+        self.float64 = self.no_float64 = None
         try:
-            self.float64 = Float64(module, device, memory)
+            self.float64 = Float64(self._module, self._device, self._memory)
         except NoFloat64Error as reason:
             self.no_float64 = str(reason)
 
@@ -116,7 +123,8 @@ class Comparer:
 
     def _finding(self, outputs: Outputs, place: int, found: WrongElements) -> Finding:
         output = name_of(place, len(outputs.got)).lower()
-        return Finding("wrong-values", f"On {outputs.case.label}, {found.sentence(output)}.", None, self._file)
+        message = f"On {outputs.case.label}{self.state_words}, {found.sentence(output)}."
+        return Finding("wrong-values", message, None, self._file)
 
 
 def _part(tensor: Tensor, rows: slice | None) -> Tensor:

@@ -67,6 +67,9 @@ class Examiner:
         return str(self._call(lambda: call.explain(self.module, *case.inputs), doing) or "explain() gives no reason")
 
     def _unsupported(self, case: Case, why: str) -> Result:
+        if case.other_state:
+            message = f"{self.candidate.path.name} does not support {case.label}: {why}; ask for no particular values."
+            return Result([Finding("unsupported-state", message, None, self._file)])
         if not case.own:
             return Result(note=f"not supported ({why}), the original runs")
         message = f"{self.candidate.path.name} does not support the task's own inputs: {why}."

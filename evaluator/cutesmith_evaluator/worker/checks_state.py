@@ -33,10 +33,10 @@ class State:
 def state(module: nn.Module, inputs: Inputs, device: torch.device) -> State:
     return State(
         tuple(fingerprint(tensor) for tensor in tensors(inputs)),
-        {name: (tensor.data_ptr(), fingerprint(tensor)) for name, tensor in _named_state(module)},
+        {name: (tensor.data_ptr(), fingerprint(tensor)) for name, tensor in named_state(module)},
         generators(device),
         settings(device),
-        tuple(tensor.untyped_storage() for _, tensor in _named_state(module)),
+        tuple(tensor.untyped_storage() for _, tensor in named_state(module)),
     )
 
 
@@ -135,7 +135,8 @@ def _tf32_switches() -> list[tuple[object, str, object]]:
     return [(owner, "fp32_precision", "ieee") for owner in (matmul, cudnn.conv, cudnn.rnn)]  # type: ignore[attr-defined]
 
 
-def _named_state(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+def named_state(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """The module's parameters and buffers, each once."""
     yield from module.named_parameters()
     yield from module.named_buffers()
 

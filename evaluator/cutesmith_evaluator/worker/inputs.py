@@ -39,7 +39,13 @@ def tensors(values: object) -> list[Tensor]:
 
 def total_bytes(values: object) -> int:
     """Bytes of the distinct elements of all tensors."""
-    return sum(_base(tensor).numel() * tensor.element_size() for tensor in tensors(values))
+    return sum(distinct(tensor).numel() * tensor.element_size() for tensor in tensors(values))
+
+
+def distinct(tensor: Tensor) -> Tensor:
+    """The tensor without its expanded dimensions: every element once."""
+    ends = [slice(0, 1) if stride == 0 else slice(None) for stride in tensor.stride()]
+    return tensor[tuple(ends)] if ends else tensor
 
 
 def redraw(inputs: Inputs, distribution: str, seed: int) -> bool:
@@ -47,7 +53,7 @@ def redraw(inputs: Inputs, distribution: str, seed: int) -> bool:
     chosen = [tensor for tensor in tensors(inputs) if tensor.dtype in REDRAWN and tensor.numel()]
     for place, tensor in enumerate(chosen):
         generator = torch.Generator(tensor.device).manual_seed(seed * 1009 + place)
-        for piece in _pieces(_base(tensor)):
+        for piece in _pieces(distinct(tensor)):
             DISTRIBUTIONS[distribution](piece, generator)
     return bool(chosen)
 
@@ -78,12 +84,6 @@ def odd_sizes(size: int) -> list[int]:
     """Sizes to try in place of `size`: tiny ones, and an odd one for the tails of vectors and tiles."""
     odd = min(size + 1 - size % 2 if size % 2 == 0 else size - 2, 4099)
     return [each for each in dict.fromkeys((odd, 1, 3, 7)) if each > 0 and each != size]
-
-
-def _base(tensor: Tensor) -> Tensor:
-    """The tensor without its expanded dimensions: every element once."""
-    ends = [slice(0, 1) if stride == 0 else slice(None) for stride in tensor.stride()]
-    return tensor[tuple(ends)] if ends else tensor
 
 
 def _pieces(base: Tensor) -> Iterator[Tensor]:

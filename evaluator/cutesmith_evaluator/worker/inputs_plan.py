@@ -40,15 +40,19 @@ class Plan:
     groups: tuple[Group, ...] = ()
 
 
-def cases(reference: Reference, module: nn.Module, own: Inputs, plan: Plan) -> Iterator[Case | str]:
-    """Cases, and sentences on those that were left out. `own`: the task's inputs with seed 0.
+def own_cases(reference: Reference, own: Inputs, plan: Plan) -> Iterator[Case]:
+    """The task's inputs. `own`: those with seed 0, left as they are. Raises TaskError."""
+    yield Case("the task's inputs, seed 0", own, own=True, strict=True)
+    if not plan.quick and total_bytes(own) <= BIG:
+        yield Case("the task's inputs, seed 1", draw(reference, 1, _device(own)), own=True, strict=True)
 
-    `own` is overwritten, so a case's tensors change when the next one is taken. Raises TaskError.
+
+def other_cases(module: nn.Module, own: Inputs, plan: Plan) -> Iterator[Case | str]:
+    """Other sizes and distributions, and sentences on those that were left out.
+
+    `own` is overwritten, so a case's tensors change when the next one is taken.
     """
     big = total_bytes(own) > BIG
-    yield Case("the task's inputs, seed 0", own, own=True, strict=True)
-    if not big and not plan.quick:
-        yield Case("the task's inputs, seed 1", draw(reference, 1, _device(own)), own=True, strict=True)
     yield from _other_sizes(own, plan)
     if not any(tensor.is_floating_point() for tensor in tensors(own)):
         yield "no other distributions: no input is floating"
@@ -86,7 +90,7 @@ def _other_sizes(own: Inputs, plan: Plan) -> Iterator[Case]:
 
 
 def _distributions(module: nn.Module, own: Inputs, names: tuple[str, ...]) -> Iterator[Case | str]:
-    trial = _Trial(module, own)
+    trial = Trial(module, own)
     for seed, name in enumerate(names, start=2):
         if trial.refuses(name):
             yield f"no {name} inputs: the module itself refuses such values"
@@ -101,7 +105,7 @@ def _chosen(plan: Plan, big: bool) -> tuple[str, ...]:
     return _BIG_DISTRIBUTIONS if big else tuple(DISTRIBUTIONS)
 
 
-class _Trial:
+class Trial:
     """The module on the CPU with a few rows: there a refused value is an exception, on a GPU it ends the process."""
 
     def __init__(self, module: nn.Module, own: Inputs) -> None:
@@ -114,10 +118,12 @@ class _Trial:
             self._inputs = tree_map(lambda value: value.cpu() if isinstance(value, Tensor) else value, few)
             self._module = copy.deepcopy(module).cpu()
 
-    def refuses(self, name: str) -> bool:
+    def refuses(self, distribution: str | None = None) -> bool:
+        """Whether it raises on inputs of this distribution; None: on those given."""
         if self._inputs is None:
             return False
-        redraw(self._inputs, name, seed=0)
+        if distribution is not None:
+            redraw(self._inputs, distribution, seed=0)
         try:
             with torch.no_grad():
                 self._module(*self._inputs)
