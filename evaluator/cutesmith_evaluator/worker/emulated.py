@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
@@ -59,6 +59,9 @@ class EmulatedCandidate:
     def module(self) -> ModuleType | None:
         """The candidate's own module; None for a `ModelNew`."""
         return getattr(self._candidate, "module", None)
+
+    def state_names(self, module: nn.Module) -> Collection[str]:
+        return self._candidate.state_names(module)
 
     def supports(self, module: nn.Module, *inputs: object) -> bool:
         return bool(self._call(self._candidate.supports, module, inputs))
