@@ -36,6 +36,8 @@ def _stopped(candidate: Candidate, kernel: Path) -> str:
     if candidate.ok is False:
         errors = [finding.message for finding in candidate.findings if finding.severity == "error"]
         return f"{kernel.name} failed at {candidate.stage}" + (f": {errors[0]}" if errors else ".")
+    if any(finding.kind == "needs-device" for finding in candidate.findings) and candidate.ok is None:
+        return f"{kernel.name} was neither compiled nor validated: it compiles only with a device, and there is none."
     if candidate.ok is None:
         return f"{kernel.name} compiles; it was not validated: no device."
     if candidate.device == EMULATED:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from cattrs import BaseValidationError
 
+from cutesmith_agent.archs import ARCHS
 from cutesmith_evaluator.types import Task
 from cutesmith_evaluator.wire import converter
 
@@ -44,4 +45,6 @@ def read_job(data: bytes) -> Job:
         raise JobError(f"The job on stdin cannot be read ({type(error).__name__}); see docs/contracts.md.") from error
     if (job.kind == "check") != bool(job.candidate):
         raise JobError("A check, and nothing else, needs the path of a kernel as its candidate.")
+    if unknown := [arch for arch in job.archs if arch not in ARCHS]:
+        raise JobError(f"{unknown[0]!r} is no arch that the CuTe DSL knows; choose from {', '.join(ARCHS)}.")
     return job

@@ -16,6 +16,7 @@ from cutesmith_agent.journal import Emit, Journal
 from cutesmith_agent.loop import Proposer, optimize
 from cutesmith_agent.report import Report
 from cutesmith_agent.scratch import Mirror
+from cutesmith_agent.store.location import workspace_root
 from cutesmith_agent.store.opening import open_store
 from cutesmith_agent.store.store import JobKey
 from cutesmith_agent.subject import Subject, UnusableError, read_subject
@@ -35,9 +36,8 @@ def run_job(job: Job, spawn: Callable[[], Evaluator], proposer: Proposer, emit: 
     try:
         report = _report(job, spawn, proposer, emit)
     except sqlite3.Error as error:
-        message = (
-            f"The store of {job.workspace} cannot be written ({error}): free it or its disk, and run the job again."
-        )
+        root = workspace_root(job.file)
+        message = f"The store of {root} cannot be written ({error}): free it or its disk, and run the job again."
         report = _unusable(job, (Finding("store", message),))
     emit({"event": "done", "report": report.to_json(), "exit": report.exit})
     return report
@@ -48,7 +48,7 @@ def _report(job: Job, spawn: Callable[[], Evaluator], proposer: Proposer, emit: 
         subject = read_subject(job)
     except UnusableError as error:
         return _unusable(job, error.findings)
-    opened = open_store(subject.root)
+    opened = open_store(workspace_root(subject.file))
     notices = (Finding("store", opened.notice, severity="information"),) if opened.notice else ()
     with opened.store as store, closing(spawn()) as evaluator:
         id = store.begin_job(_key(job, subject), resume=job.resume)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from cutesmith_agent.archs import ARCHS
+
 Device = Literal["auto", "cuda", "emulated", "none"]
 
 
@@ -63,6 +65,9 @@ def _archs(values: Mapping[str, Any]) -> tuple[str, ...]:
     value = values.get("archs") or ()
     if isinstance(value, str) or not all(isinstance(arch, str) for arch in value):
         raise SettingError(f'cutesmith.archs must be a list such as ["sm_90a"], not {value!r}; the defaults are used.')
+    if unknown := [arch for arch in value if arch not in ARCHS]:
+        known = ", ".join(ARCHS)
+        raise SettingError(f"cutesmith.archs must be among {known}, not {unknown[0]!r}; the defaults are used.")
     return tuple(value)
 
 

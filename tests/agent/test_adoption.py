@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from cutesmith_agent.source.adoption import adopt, adopt_if_unchanged, remove, without_kernel
 from cutesmith_agent.source.edits import EditRefusedError, StaleClassError, apply_edits, unified_diff
 from cutesmith_agent.source.fingerprint import class_hash
-from cutesmith_agent.source.naming import is_in_package, kernel_module, snake_case
+from cutesmith_agent.source.naming import is_in_package, kernel_module
 from cutesmith_agent.source.outline import outline
 from cutesmith_agent.source.parsing import parse
+from cutesmith_evaluator.names import snake_case
 from module_texts import ModuleText, module_texts
 
 HEAD = "import torch\nfrom torch import nn\n"

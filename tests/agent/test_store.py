@@ -16,7 +16,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
-from cutesmith_agent.store.location import workspace_root
 from cutesmith_agent.store.opening import open_store
 from cutesmith_agent.store.pruning import Bounds
 from cutesmith_agent.store.schema import MIGRATIONS, migrate
@@ -351,14 +350,3 @@ def test_a_migration_keeps_what_was_there_and_a_failing_one_changes_nothing(tmp_
     migrate(connection, (*MIGRATIONS, "ALTER TABLE decisions ADD COLUMN note TEXT DEFAULT 'none'"))
     assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS) + 1,)
     assert connection.execute("SELECT qualname, note FROM decisions").fetchall() == [("A", "none")]
-
-
-def test_the_root_is_the_nearest_folder_that_says_so(tmp_path: Path):
-    (tmp_path / "repo" / ".git").mkdir(parents=True)
-    nested = tmp_path / "repo" / "sub" / "deep"
-    nested.mkdir(parents=True)
-    (tmp_path / "repo" / "sub" / "pyproject.toml").write_text("")
-    assert workspace_root(nested / "a.py") == tmp_path / "repo" / "sub"
-    assert workspace_root(tmp_path / "repo" / "a.py") == tmp_path / "repo"
-    (tmp_path / "alone").mkdir()
-    assert workspace_root(tmp_path / "alone" / "a.py") == tmp_path / "alone"

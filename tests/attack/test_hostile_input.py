@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from command_line import cutesmith
+from cutesmith_agent.job import JobError, read_job
 from cutesmith_agent.source.fingerprint import class_hash
 from raw_server import INITIALIZE, OURS, Server, message
 
@@ -32,6 +33,15 @@ class A(nn.Module):
 def get_inputs():
     return [torch.randn(64, 96)]
 """
+MODEL_NEW = """\
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.frombuffer(x.numpy(), dtype=x.dtype)
+"""
 JOB = ("--device", "none", "--arch", "sm_90a", "--json")
 
 
@@ -48,6 +58,32 @@ def _state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def file(tmp_path: Path) -> Path:
     (tmp_path / "project").mkdir()
     return tmp_path / "project" / "a.py"
+
+
+@pytest.mark.parametrize("arch", ["sm_banana", "", "sm_20"])
+def test_an_unknown_arch_ends_at_once_with_those_that_are_known(file, arch):
+    file.write_text(module())
+    ended = cutesmith("optimize", file, "--arch", arch, "--device", "none")
+    assert ended.status == 2
+    assert f"invalid choice: '{arch}'" in ended.stderr
+    assert "sm_90a" in ended.stderr
+    assert not file.with_name(".cutesmith").exists()
+
+
+def test_a_job_for_an_unknown_arch_is_refused():
+    task = {"file": "/a.py", "qualname": "A"}
+    job = {"kind": "optimize", "task": task, "workspace": "/", "interpreter": "python", "archs": ["sm_20"]}
+    with pytest.raises(JobError, match=r"'sm_20' is no arch .*sm_80, .*sm_90a"):
+        read_job(json.dumps(job).encode())
+
+
+def test_a_kernel_that_could_not_be_compiled_here_is_not_said_to_compile(file):
+    file.write_text(module())
+    kernel = file.with_name("mine.py")
+    kernel.write_text(MODEL_NEW)
+    ended = cutesmith("check", file, kernel, *JOB)
+    assert ended.status == 4
+    assert ended.json["stopped"].startswith("mine.py was neither compiled nor validated")
 
 
 @pytest.mark.parametrize("codec", ["rot13", "base64", "undefined"])

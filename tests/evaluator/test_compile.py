@@ -152,6 +152,21 @@ def test_a_candidate_that_is_none(worker: Worker, task: Task, tmp_path: Path):
         assert [finding.kind for finding in compilation.findings] == [kind]
 
 
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "a\nb", "a'b c"])
+def test_any_folder_and_file_name_compiles(worker: Worker, fixtures: Path, tmp_path: Path, name: str):
+    (folder := tmp_path / name).mkdir()
+    module, candidate = folder / f"{name}.py", folder / f"{name}_cute.py"
+    module.write_text((fixtures / "new_gelu.py").read_text())
+    candidate.write_text((fixtures / "new_gelu_cute.py").read_text())
+    compilation = worker.compile(Task(str(module), "NewGELU"), candidate, ["sm_90a"])
+    assert compilation.findings == ()
+    assert compilation.ok
+    candidate.write_text(candidate.read_text().replace("cute.math.tanh", "cute.math.tanhh"))
+    (finding,) = worker.compile(Task(str(module), "NewGELU"), candidate, ["sm_90a"]).findings
+    assert finding.kind == "compile-error"
+    assert finding.line is not None
+
+
 def test_a_warm_up_that_compiles_nothing(compile_changed: Callable[..., Compilation]):
     compilation = compile_changed("def warm_up(module, x):\n    _compiled()", "def warm_up(module, x):\n    pass")
     assert [finding.kind for finding in compilation.findings] == ["nothing-compiled"]

@@ -25,6 +25,35 @@ def only(inspection: Inspection) -> Finding:
     return finding
 
 
+@pytest.mark.parametrize(
+    ("forward", "what"),
+    [
+        ("async def forward(self, x): return x", "async"),
+        ("async def forward(self, x): yield x", "async"),
+        ("def forward(self, x): yield x", "a generator"),
+    ],
+)
+def test_a_forward_that_is_no_plain_function(inspect_source: Inspect, forward: str, what: str):
+    source = f"class Model(nn.Module):\n    {forward}\n\ndef get_inputs(): return [torch.randn(4, 8)]\n"
+    message = only(inspect_source(source)).message
+    assert message == f"model.py: forward of Model is {what}: a kernel cannot stand in for it."
+
+
+@pytest.mark.parametrize(
+    ("parameters", "given", "said"),
+    [
+        ("x", 5, "5 values, forward takes 1"),
+        ("x, y", 1, "1 value, forward takes 2"),
+        ("x, y, z=1", 4, "4 values, forward takes 2 to 3"),
+        ("x, y, *rest", 1, "1 value, forward takes at least 2"),
+    ],
+)
+def test_inputs_of_another_number(inspect_source: Inspect, parameters: str, given: int, said: str):
+    source = f"class Model(nn.Module):\n    def forward(self, {parameters}): return x\n\n"
+    message = only(inspect_source(f"{source}def get_inputs(): return [torch.randn(4)] * {given}\n")).message
+    assert message == f"model.py: get_inputs() gives {said}."
+
+
 FORWARDS = {
     "branch": ("if x.sum() > 0: return x\n        return -x", "data-dependent", 6),
     "item": ("return x * x.sum().item()", "data-dependent", None),

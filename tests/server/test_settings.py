@@ -27,6 +27,12 @@ def test_bad_values_are_named_in_a_sentence(values):
         read_settings(values)
 
 
+@pytest.mark.parametrize("arch", ["sm_banana", "", "sm_20"])
+def test_an_unknown_arch_is_named_with_those_that_are_known(arch):
+    with pytest.raises(SettingError, match=f"sm_80, .*sm_90a, .*sm_120a.*not '{arch}'"):
+        read_settings({"archs": ["sm_90a", arch]})
+
+
 def test_a_change_of_configuration_never_grants_trust():
     assert read_settings({"trusted": False}).changed({"trusted": True, "device": "none"}) == Settings(
         device="none", trusted=False

@@ -13,6 +13,7 @@ from .conditions import arguments_of, conditions, written
 from .contract import Target
 from .layout import Shapes, open_shapes
 from .lowering import Program, output_spec
+from .text import ascii_name
 from .wrap import wrapped
 
 EVIDENCE = "Evidence:"
@@ -43,7 +44,7 @@ def with_header(source: str, lines: tuple[str, ...]) -> str:
 
 def write(program: Program, inspection: Inspection, target: Target, parts: Parts) -> str:
     """The candidate's source."""
-    name = snake_case(target.class_name)
+    name = ascii_name(snake_case(target.class_name))
     shapes = open_shapes(program)
     sections = [
         _header(target, parts, program),
@@ -263,7 +264,7 @@ def _op(name: str, program: Program, parts: Parts) -> str:
     return "\n".join(
         (
             "# An op, so that torch.compile and export see one opaque node; eager calls skip the dispatcher.",
-            f'_NAME = "{name}_" + __name__.replace(".", "_")',
+            f'_NAME = "{name}_" + (__name__.replace(".", "_") if __name__.isascii() else __name__.encode().hex())',
             'if "_LIBRARY" in globals():  # reloaded: the old definition goes first',
             "    _LIBRARY._destroy()",
             '_LIBRARY = torch.library.Library("cutesmith", "FRAGMENT")',

@@ -14,6 +14,7 @@ from .contract import Draft, Proposal, Target, Unsupported
 from .file import Parts, write
 from .ir import Const, Reduce
 from .lowering import Program, lower, output_spec
+from .text import ascii_name
 
 HALF = ("float16", "bfloat16")
 
@@ -92,7 +93,7 @@ def _variants(program: Program, name: str, class_name: str) -> Iterator[Variant]
 
 def _drafts(program: Program, inspection: Inspection, target: Target) -> tuple[Draft, ...]:
     drafts = []
-    for variant in _variants(program, snake_case(target.class_name), target.class_name):
+    for variant in _variants(program, ascii_name(snake_case(target.class_name)), target.class_name):
         parts = Parts(variant.title, variant.constants, variant.text.lines, variant.text.tensors, variant.scratch)
         source = write(program, inspection, target, parts)
         drafts.append(Draft(source, {n.lower(): v for n, v, _ in variant.constants} | variant.choices, variant.title))

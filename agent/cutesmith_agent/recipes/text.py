@@ -87,9 +87,14 @@ RESERVED = frozenset(
 )
 
 
+def ascii_name(name: str) -> str:
+    """What op schemas and PTX can spell: "größe" → "gru00f6u00dfe"."""
+    return "".join(sign if sign.isascii() else f"u{ord(sign):04x}" for sign in name)
+
+
 def identifier(name: str) -> str:
     """A name that is a free Python identifier: "norm.weight" → "norm_weight"."""
-    clean = re.sub(r"\W", "_", name.removeprefix("p_").removeprefix("b_")) or "value"
+    clean = re.sub(r"\W", "_", ascii_name(name.removeprefix("p_").removeprefix("b_"))) or "value"
     clean = f"v_{clean}" if clean[0].isdigit() else clean
     return f"{clean}_" if keyword.iskeyword(clean) or clean in RESERVED else clean
 

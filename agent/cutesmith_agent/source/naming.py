@@ -9,13 +9,7 @@ from pathlib import Path
 
 from cutesmith_agent.source.outline import class_nodes, kernel_of
 from cutesmith_agent.source.parsing import Source
-
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-
-
-def snake_case(name: str) -> str:
-    """`NewGELU` → `new_gelu`, `Outer.Inner` → `outer_inner`."""
-    return _HUMP.sub("_", name).replace(".", "_").lower()
+from cutesmith_evaluator.names import snake_case
 
 
 def kernel_module(source: Source, qualname: str, file: Path, *, is_ours: Callable[[Path], bool]) -> str:

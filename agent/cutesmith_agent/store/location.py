@@ -1,4 +1,7 @@
-"""Where a project's store lies: `.cutesmith` in its root, or in the user's state folder when that cannot be."""
+"""Where a project's store lies: `.cutesmith` in its root, or in the user's state folder when that cannot be.
+
+Editor, command line and agent find it by the file alone: `open_store(workspace_root(file))`.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,11 @@ def workspace_root(file: Path) -> Path:
     return folder
 
 
+def file_key(file: str | Path) -> str:
+    """The spelling by which a store knows a file: an editor and a shell may reach it through different links."""
+    return os.path.realpath(file)
+
+
 def project_folder(root: Path) -> Path:
     """The store's folder in the project, made if need be. Raises OSError where it cannot be written."""
     folder = root / ".cutesmith"
@@ -30,9 +38,10 @@ def project_folder(root: Path) -> Path:
 def state_folder(root: Path) -> Path:
     """A folder for this project in the user's state folder (XDG_STATE_HOME), or failing that a temporary one."""
     base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    digest = hashlib.sha256(str(root.absolute()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    real = Path(file_key(root))
+    digest = hashlib.sha256(str(real).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     with suppress(OSError):
-        folder = base / "cutesmith" / f"{root.name or 'root'}-{digest}"
+        folder = base / "cutesmith" / f"{real.name or 'root'}-{digest}"
         folder.mkdir(parents=True, exist_ok=True)
         return _prepared(folder)
     return temporary_folder()

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal, Self
 
+from cutesmith_agent.store.location import file_key
 from cutesmith_agent.store.pruning import Bounds, prune, remove_folders
 from cutesmith_evaluator.types import Candidate, Environment
 from cutesmith_evaluator.wire import converter
@@ -71,7 +72,9 @@ class Decision:
 
 
 class Store:
-    """An open store (`opening.open_store`). One writer per job; any number of readers. Close it, or use `with`."""
+    """An open store (`opening.open_store`). One writer per job; any number of readers. Close it, or use `with`.
+
+    Files may be named through links; decisions name them as `location.file_key` does."""
 
     def __init__(self, connection: sqlite3.Connection, folder: Path) -> None:
         self._connection = connection
@@ -121,7 +124,7 @@ class Store:
         rows.execute(
             "INSERT INTO jobs (id, key, kind, file, qualname, class_hash, state, started)"
             " VALUES (?, ?, ?, ?, ?, ?, 'running', ?)",
-            (job, key.digest, key.kind, key.file, key.qualname, key.class_hash, time.time()),
+            (job, key.digest, key.kind, file_key(key.file), key.qualname, key.class_hash, time.time()),
         )
         return job
 
@@ -203,7 +206,7 @@ class Store:
         row = self._connection.execute(
             "SELECT id, kind, class_hash, report, ended FROM jobs"
             " WHERE file = ? AND qualname = ? AND state = 'done' ORDER BY ended DESC, rowid DESC LIMIT 1",
-            (file, qualname),
+            (file_key(file), qualname),
         ).fetchone()
         return FinishedJob(row[0], row[1], row[2], json.loads(row[3]), row[4]) if row else None
 
@@ -213,26 +216,28 @@ class Store:
             "SELECT EXISTS (SELECT 1 FROM candidates JOIN jobs ON jobs.id = candidates.job"
             " WHERE candidates.id = :id AND file = :file AND qualname = :name AND jobs.kind = 'optimize')"
             " OR EXISTS (SELECT 1 FROM decisions WHERE candidate = :id AND file = :file AND qualname = :name)",
-            {"id": candidate, "file": file, "name": qualname},
+            {"id": candidate, "file": file_key(file), "name": qualname},
         ).fetchone()
         return bool(known)
 
     def decide(self, decision: Decision) -> None:
         """Record what the user did; `at` is set to now."""
+        fields = _fields(replace(decision, file=file_key(decision.file), at=time.time()))
         with self._transaction() as rows:
             rows.execute(
                 "INSERT INTO decisions (decision, file, qualname, job, candidate, class_hash, kernel, at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (*_fields(decision)[:-1], time.time()),
+                fields,
             )
 
     def decisions(self, file: str | None = None) -> tuple[Decision, ...]:
         """The latest decision on each class, of one file or of all."""
+        wanted = None if file is None else file_key(file)
         rows = self._connection.execute(
             "SELECT decision, file, qualname, job, candidate, class_hash, kernel, at FROM decisions"
             " WHERE number IN (SELECT max(number) FROM decisions GROUP BY file, qualname)"
             " AND (? IS NULL OR file = ?) ORDER BY number",
-            (file, file),
+            (wanted, wanted),
         )
         return tuple(Decision(*row) for row in rows)
 

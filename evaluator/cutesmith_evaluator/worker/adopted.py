@@ -23,8 +23,8 @@ from cutesmith_evaluator.worker.checks import Outcome
 from cutesmith_evaluator.worker.checks_call import guarded
 from cutesmith_evaluator.worker.checks_guard import kernel_module
 from cutesmith_evaluator.worker.failures import TaskError, user_code
-from cutesmith_evaluator.worker.inputs import Inputs, cut, draw, tensors, total_bytes
-from cutesmith_evaluator.worker.inputs_plan import groups_of
+from cutesmith_evaluator.worker.inputs import Inputs, draw, tensors, total_bytes
+from cutesmith_evaluator.worker.inputs_plan import first_rows
 from cutesmith_evaluator.worker.numerics import is_floating
 from cutesmith_evaluator.worker.numerics_bits import equal_bits
 from cutesmith_evaluator.worker.project import load_source
@@ -68,7 +68,7 @@ def check_on_device(
         inputs = draw(reference, 0, device)
         with torch.no_grad():
             check_kernel_runs(adoption, original, inputs, device, outcome)
-        few = _few(inputs)
+        few = first_rows(inputs, _ROWS)
         _check_fallback(adoption, original, few, outcome)
         on_cpu = tree_map(lambda value: value.cpu() if isinstance(value, Tensor) else value, few)
         _check_fallback(adoption, original.cpu(), on_cpu, outcome)
@@ -84,7 +84,7 @@ def check_on_cpu(reference: Reference, candidate: LoadedCandidate, patched: Path
         if input_bytes(reference) > TOO_BIG_TO_DRAW:
             outcome.checks.append("patched class: not compared with the original on the CPU, the inputs are too big")
             return
-        _check_fallback(adoption, reference.build("cpu"), _few(reference.inputs(0, "cpu")), outcome)
+        _check_fallback(adoption, reference.build("cpu"), first_rows(reference.inputs(0, "cpu"), _ROWS), outcome)
     except TaskError as error:
         outcome.findings.append(error.finding)
 
@@ -175,11 +175,6 @@ def input_bytes(reference: Reference) -> int:
             return total_bytes(reference.inputs(0, "cpu"))
     except TaskError:
         return 0
-
-
-def _few(inputs: Inputs) -> Inputs:
-    groups = groups_of(inputs)
-    return cut(inputs, tuple(place for place, _ in groups[0]), 0, _ROWS) if groups else inputs
 
 
 def _add(outcome: Outcome, adoption: Adoption, words: str) -> None:

@@ -19,8 +19,8 @@ from cutesmith_evaluator.worker.checks_redrawn import examine_redrawn, redrawn_c
 from cutesmith_evaluator.worker.checks_run import Examiner
 from cutesmith_evaluator.worker.checks_state import restore_settings, settings
 from cutesmith_evaluator.worker.failures import TaskError
-from cutesmith_evaluator.worker.inputs import Inputs, cut, draw, redraw
-from cutesmith_evaluator.worker.inputs_plan import Plan, groups_of, other_cases, own_cases
+from cutesmith_evaluator.worker.inputs import Inputs, draw, redraw
+from cutesmith_evaluator.worker.inputs_plan import Plan, first_rows, other_cases, own_cases
 from cutesmith_evaluator.worker.numerics import Measured
 from cutesmith_evaluator.worker.redrawing import floating_state
 from cutesmith_evaluator.worker.reference import Reference
@@ -158,15 +158,10 @@ def _check_guards(examiner: Examiner, own: Inputs, outcome: Outcome) -> None:
     except TaskError as error:
         outcome.findings.append(error.finding)
     outcome.checks.append("supports refuses the CPU, and inputs or parameters that require gradients")
-    few = _few_rows(own)
+    few = first_rows(own, 64)
     redraw(few, "uniform [0, 1)", seed=1)  # whatever a module asks of its inputs, these are likely to have
     for dtype, other in other_dtypes(few):
         _checked(examiner, Case(f"{str(dtype).removeprefix('torch.')} inputs", other, strict=True), outcome)
-
-
-def _few_rows(inputs: Inputs) -> Inputs:
-    groups = groups_of(inputs)
-    return cut(inputs, tuple(place for place, _ in groups[0]), 0, 64) if groups else inputs
 
 
 def _note_reference(outcome: Outcome, where: str | None) -> None:

@@ -80,7 +80,7 @@ def compiling_for(arch: str, scratch: Path | None) -> Iterator[Compiles]:
 
     def compile_for_arch(original: Compile, self: Any, *args: Any, options: Any = None, **kwargs: Any) -> Any:
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
-            told = f"--gpu-arch {arch} --keep-ptx --keep-cubin --generate-line-info --dump-dir {folder}"
+            told = f"--gpu-arch {arch} --keep-ptx --keep-cubin --dump-dir {folder}"
             if isinstance(options, str):
                 kwargs["options"] = f"{options} {told}"
             else:
@@ -132,7 +132,7 @@ def with_options(called: Any, told: str, *, tvm_ffi: bool = True) -> Any:
     ours = compiler._parse_compile_options_from_str(told)
     made = compiler.CompileCallable()
     made._compile_options = copy.deepcopy(called._compile_options)
-    kinds = (compiler.GPUArch, compiler.KeepPTX, compiler.KeepCUBIN, compiler.GenerateLineInfo, compiler.DumpDir)
+    kinds = (compiler.GPUArch, compiler.KeepPTX, compiler.KeepCUBIN, compiler.DumpDir)
     made._compile_options.options |= {kind: ours.options[kind] for kind in kinds}
     if not tvm_ffi:
         made._compile_options.options[compiler.EnableTVMFFI] = compiler.EnableTVMFFI(False)

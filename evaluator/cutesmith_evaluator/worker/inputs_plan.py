@@ -76,6 +76,12 @@ def groups_of(inputs: Inputs) -> tuple[Group, ...]:
     return tuple(dict.fromkeys((heads, tails)))
 
 
+def first_rows(inputs: Inputs, count: int) -> Inputs:
+    """Views of the inputs in which the first dimension is at most so long."""
+    groups = groups_of(inputs)
+    return cut(inputs, tuple(place for place, _ in groups[0]), 0, count) if groups else inputs
+
+
 def _other_sizes(own: Inputs, plan: Plan) -> Iterator[Case]:
     for number, group in enumerate(plan.groups or groups_of(own)):
         position, dimension = group[0]
@@ -112,8 +118,7 @@ class Trial:
         self._inputs: Inputs | None = None
         if not any(tensor.is_cuda for tensor in tensors(own)):
             return  # eager itself will say
-        head = groups_of(own)[:1]
-        few = cut(own, tuple(place for place, _ in head[0]), 0, 2) if head else own
+        few = first_rows(own, 2)
         if total_bytes(few) <= _TRIED:
             self._inputs = tree_map(lambda value: value.cpu() if isinstance(value, Tensor) else value, few)
             self._module = copy.deepcopy(module).cpu()

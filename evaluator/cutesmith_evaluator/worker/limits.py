@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import torch
@@ -27,13 +28,22 @@ def refusal(kind: str, what: str, file: Path, line: int | None = None) -> TaskEr
 
 
 def check_module(module: nn.Module, file: Path) -> None:
-    """Hooks would be bypassed by a kernel."""
+    """Hooks would be bypassed by a kernel; what is no plain function cannot be replaced by one."""
+    _check_plain(module, file)
     for path, part in module.named_modules():
         name = path or "the module itself"
         if any(getattr(part, hooks, None) for hooks in _HOOKS):
             raise refusal("hooks", f"has hooks on {name}, which a kernel would bypass; remove them", file)
     if any(getattr(torch_module, hooks, None) for hooks in _GLOBAL_HOOKS):
         raise refusal("hooks", "runs under global module hooks, which a kernel would bypass; remove them", file)
+
+
+def _check_plain(module: nn.Module, file: Path) -> None:
+    name = type(module).__qualname__
+    if inspect.iscoroutinefunction(module.forward) or inspect.isasyncgenfunction(module.forward):
+        raise refusal("unsupported-forward", f"of {name} is async: a kernel cannot stand in for it", file)
+    if inspect.isgeneratorfunction(module.forward):
+        raise refusal("unsupported-forward", f"of {name} is a generator: a kernel cannot stand in for it", file)
 
 
 def check_arguments(arguments: tuple[object, ...], file: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import random
 import sys
 from collections.abc import Callable, Sequence
@@ -69,7 +70,17 @@ class Reference:
                 made = [made]
             if not isinstance(made, list | tuple):
                 raise TypeError(f"it returns {type(made).__name__}, not a list of forward's arguments")
+            self._check_number(len(made))
             return tuple(moved(value, device) for value in _with_defaults(self.cls, made))
+
+    def _check_number(self, given: int) -> None:
+        least, most = _positional_parameters(self.cls)
+        if least <= given <= most:
+            return
+        takes = f"{least}" if least == most else f"at least {least}" if math.isinf(most) else f"{least} to {most:.0f}"
+        values = "1 value" if given == 1 else f"{given} values"
+        message = f"{self.file.name}: {self.make_inputs.__name__}() gives {values}, forward takes {takes}."
+        raise TaskError(Finding("inputs-raised", message, None, str(self.file)))
 
 
 def load_reference(task: Task) -> Reference:
@@ -103,6 +114,14 @@ def _with_defaults(cls: type[nn.Module], arguments: Sequence[object]) -> tuple[o
         names = ", ".join(bound.kwargs)
         raise TypeError(f"forward has keyword-only parameters ({names}); make them positional")
     return bound.args[1:]
+
+
+def _positional_parameters(cls: type[nn.Module]) -> tuple[int, float]:
+    """The least and the largest number of arguments that forward takes by position."""
+    parameters = list(inspect.signature(cls.forward).parameters.values())[1:]
+    positional = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    variadic = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+    return sum(each.default is each.empty for each in positional), math.inf if variadic else len(positional)
 
 
 def _find_class(module: ModuleType, task: Task) -> type[nn.Module]:

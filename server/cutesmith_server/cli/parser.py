@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import NoReturn
 
+from cutesmith_agent.archs import ARCHS
 from cutesmith_server.errors import RefusedError
 from cutesmith_server.version import VERSION
 
@@ -77,9 +78,8 @@ def _add_target(command: argparse.ArgumentParser) -> None:
 
 def _add_job_options(command: argparse.ArgumentParser) -> None:
     _add_interpreter(command)
-    command.add_argument(
-        "--arch", action="append", default=[], metavar="ARCH", help='compile for it ("sm_90a"); repeat'
-    )
+    arch_help = 'compile for it ("sm_90a"); repeat'
+    command.add_argument("--arch", action="append", choices=ARCHS, default=[], metavar="ARCH", help=arch_help)
     devices = ("auto", "cuda", "emulated", "none")
     command.add_argument("--device", choices=devices, default="auto", help="where to run (auto)")
     _add_json(command)

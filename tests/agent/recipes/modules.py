@@ -374,5 +374,14 @@ class Configured(nn.Module):
         return self.layers[0](y) if self.mode == "fast" else y
 
 
+class Größe(nn.Module):
+    def forward(self, größe):
+        return torch.tanh(größe)
+
+
+def get_größe_inputs():
+    return [torch.randn(50, 256)]
+
+
 def get_configured_inputs():
     return [torch.randn(50, 256)]

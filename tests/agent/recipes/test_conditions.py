@@ -106,3 +106,11 @@ def test_the_kill_switch(sources: Callable[[str], str], tmp_path: Path, monkeypa
     path.write_text(sources("Maximum"))
     monkeypatch.setenv("CUTESMITH_DISABLE", "1")
     assert _load(path).explain(_load(MODULES).Maximum(), torch.ones(4, 256)) == "CUTESMITH_DISABLE=1 is set"
+
+
+def test_names_outside_ascii(sources: Callable[[str], str], tmp_path: Path) -> None:
+    path = tmp_path / "größe_cute.py"
+    path.write_text(sources("Größe"))
+    module = _load(path)
+    assert "CUDA" in module.explain(_load(MODULES).Größe(), torch.ones(4, 256))
+    assert module._OP(torch.ones(4, 256, device="meta")).shape == (4, 256)
