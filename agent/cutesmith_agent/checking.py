@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cutesmith_agent.report import Report
 from cutesmith_agent.subject import Subject, UnusableError, candidate_id
-from cutesmith_agent.trial import Bench
+from cutesmith_agent.trial import EMULATED, Bench
 from cutesmith_evaluator.types import Candidate, Finding, Inspection
 
 
@@ -40,6 +40,8 @@ def _stopped(candidate: Candidate, kernel: Path) -> str:
         return f"{kernel.name} was neither compiled nor validated: it compiles only with a device, and there is none."
     if candidate.ok is None:
         return f"{kernel.name} compiles; it was not validated: no device."
+    if candidate.device == EMULATED:
+        return f"{kernel.name} is right on the emulated device, not timed."
     return f"{kernel.name} was validated{' and timed' if candidate.timing else ', not timed'}."
 
 

@@ -21,7 +21,8 @@ def finalise(bench: Bench, subject: Subject, draft: Candidate, kernel: Path, wit
     with Mirror(subject.root) as mirror:
         patched = subject.patched(mirror, kernel, _source(draft))
         if not bench.has_device:
-            return _told(mirror, _proved(bench, draft, patched))
+            proved = _proved(bench, draft, patched)
+            return _told(mirror, _with_emulated_header(bench, subject, proved, mirror, kernel, with_header))
         draft = _measured(bench, draft, patched)
         if not draft.ok:
             return _told(mirror, draft)
@@ -47,8 +48,24 @@ def _proved(bench: Bench, final: Candidate, patched: Path) -> Candidate:
     if proved.ok is False:
         return proved
     if not bench.has_device:
-        return replace(proved, stage="compile")
+        return replace(proved, stage="validate" if proved.ok else "compile")
     return replace(proved, stage="done", precision=final.precision, error=final.error)
+
+
+def _with_emulated_header(
+    bench: Bench, subject: Subject, proved: Candidate, mirror: Mirror, kernel: Path, with_header: HeaderWriter
+) -> Candidate:
+    """Where the emulated device found the draft right: with that in its header, and these bytes proved again."""
+    if not proved.ok:
+        return proved
+    source = with_header(_source(proved), emulated_header(proved, bench))
+    stored = bench.journal.store.save_source(bench.journal.job, candidate_id(source), kernel.stem, source)
+    final = replace(proved, id=candidate_id(source), path=str(stored))
+    patched = subject.patched(mirror, kernel, source)
+    again = bench.run(final, bench.guards, lambda one: bench.validate(one, patched=patched, quick=True))
+    if not again.ok:
+        return again
+    return replace(again, stage="validate", precision=proved.precision, error=proved.error)
 
 
 def _told(mirror: Mirror, candidate: Candidate) -> Candidate:
@@ -59,6 +76,14 @@ def compiled_header(bench: Bench) -> tuple[str, ...]:
     """The evidence in a kernel file's header where nothing can run, a line each."""
     today, archs = date.today().isoformat(), ", ".join(bench.archs)
     return (f"Compiled for {archs} on {today} with CuTe DSL {bench.environment.dsl}, not validated: no device.",)
+
+
+def emulated_header(candidate: Candidate, bench: Bench) -> tuple[str, ...]:
+    """The evidence in a kernel file's header where the emulated device alone ran it, a line each."""
+    errors = () if candidate.error is None else (_errors(candidate, candidate.error),)
+    today, archs = date.today().isoformat(), ", ".join(bench.archs)
+    ran = f"Right on the emulated device on {today}, compiled for {archs} with CuTe DSL {bench.environment.dsl}."
+    return (ran, *errors, "Not run on a GPU, not timed.")
 
 
 def measured_header(candidate: Candidate, where: Environment) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ class Job:
     source: str | None = None  # the editor's unsaved text of task.file
     candidate: str | None = None  # check: the kernel's path
     archs: tuple[str, ...] = ()  # besides the device's; () without a device: the usual three
-    device: Literal["auto", "cuda", "none"] = "auto"
+    device: Literal["auto", "cuda", "emulated", "none"] = "auto"
     resume: bool = False
 
     @property

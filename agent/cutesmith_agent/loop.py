@@ -91,7 +91,7 @@ def _tune(search: Search, drafts: Sequence[Draft]) -> str:
         search.bench.journal.fraction = 0.1 + 0.7 * len(search.trials) / len(drafts)
         search.bench.journal.progress(f"draft {len(search.trials) + 1} of up to {len(drafts)}: {_words(drafts[index])}")
         search.trials[index] = _judge(search, drafts[index])
-        if not search.bench.has_device and search.trials[index].ok is None:
+        if not search.bench.has_device and search.trials[index].ok is not False:
             return "there is no device to tune on"
         why = why_stop(drafts, search.trials, time.monotonic() - started)
         if why is not None:
@@ -113,6 +113,7 @@ def _judge(search: Search, draft: Draft) -> Candidate:
     bench.journal.stage("propose", _words(draft), id)
     candidate = Candidate(id, "recipe", "propose", None, schedule=draft.schedule, path=str(path))
     on_device = (bench.validate_quickly, bench.time_quickly) if bench.has_device else ()
+    on_device = (bench.validate_quickly,) if bench.emulates else on_device
     candidate = bench.run(candidate, bench.guards, bench.compile, *on_device)
     bench.journal.judged(candidate, bench.environment)
     return candidate
@@ -140,7 +141,7 @@ def _finalise(search: Search, proposer: Proposer) -> Candidate | None:
 def _finalists(search: Search) -> list[int]:
     if search.bench.has_device:
         return ranking(search.trials)
-    return [index for index, candidate in search.trials.items() if candidate.ok is None]
+    return [index for index, candidate in search.trials.items() if candidate.ok is not False]
 
 
 def _without_winner(report: Report, search: Search) -> Report:
@@ -178,6 +179,8 @@ def _stopped(search: Search, final: Candidate, why: str, guess: Estimate | None)
     if not search.bench.has_device:
         archs = ", ".join(search.bench.archs)
         hope = f"; at best {guess.ms:.4f} ms, {guess.basis}" if guess else ""
+        if final.ok:
+            return f"Right on the emulated device, compiled for {archs}, not timed: {why}{hope}."
         return f"Compiled for {archs}, not validated: {why}{hope}."
     return f"Validated{' and timed' if final.timing else ', not timed'} after {why}."
 

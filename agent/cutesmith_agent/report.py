@@ -44,6 +44,14 @@ class Report:
             return USABLE if best.ok else COMPILED_ONLY
         return UNUSABLE_INPUT if self.unusable else NO_CANDIDATE
 
+    @property
+    def _device(self) -> str:
+        """Where the best candidate was validated, or what the worker has."""
+        best = next((candidate for candidate in self.candidates if candidate.id == self.best), None)
+        if best is not None and best.device is not None:
+            return best.device
+        return self.environment.device if self.environment else "none"
+
     def to_json(self) -> dict[str, Any]:
         graph = self.graph
         return {
@@ -53,7 +61,7 @@ class Report:
                 "category": graph.category if graph else None,
                 "ops": [node.op for node in graph.nodes] if graph else [],
             },
-            "device": self.environment.device if self.environment else "none",
+            "device": self._device,
             "arch": self.arch,
             "environment": asdict(self.environment) if self.environment else None,
             "candidates": [converter().unstructure(candidate) for candidate in self.candidates],

@@ -14,6 +14,7 @@ from cutesmith_agent.verdicts import compiled, failed, timed, validated
 from cutesmith_evaluator.errors import WorkerError, WorkerUnavailable
 from cutesmith_evaluator.types import Candidate, Environment, Graph, Stage, Task
 
+EMULATED = "emulated"  # the device of a verdict that the emulated device gave
 _QUICK_S, _FULL_S = 180.0, 900.0  # deadlines
 _ALONE, _ALL_ARMS = ("candidate",), ("candidate", "eager", "compile")
 Step = Callable[[Candidate], Candidate]
@@ -34,7 +35,13 @@ class Bench:
 
     @property
     def has_device(self) -> bool:
-        return self.device != "none" and self.environment.device != "none"
+        """Whether there is a CUDA device to validate and time on."""
+        return self.device not in ("none", "emulated") and self.environment.device != "none"
+
+    @property
+    def emulates(self) -> bool:
+        """Whether kernels are validated, and not timed, on the emulated device."""
+        return self.device == "emulated"
 
     def run(self, candidate: Candidate, *steps: Step) -> Candidate:
         """The candidate after the steps, or after the first that it fails."""
@@ -77,6 +84,8 @@ class Bench:
         return self._ask(candidate, "validate", request)
 
     def _validating(self, patched: Path | None, quick: bool) -> str:
+        if self.emulates:
+            return "validating on the emulated device" + (", and the patched file" if patched else "")
         if not self.has_device:
             return "not validating: no device" if patched is None else "running the patched file on the CPU"
         return "validating " + ("quickly" if quick else "fully" if patched is None else "fully, and the patched file")

@@ -30,7 +30,8 @@ def validated(candidate: Candidate, result: Validation) -> Candidate:
         ok=result.ok,
         precision=result.precision,
         error=result.error,
-        findings=(*candidate.findings, *result.findings),
+        device=candidate.device if result.ok is None else result.device,
+        findings=tuple(dict.fromkeys((*candidate.findings, *result.findings))),
     )
 
 

@@ -246,3 +246,4 @@ class Candidate:
     speedup: Speedup | None = None
     schedule: dict[str, int] = field(default_factory=dict)
     path: str | None = None  # the stored source
+    device: str | None = None  # where it was validated: "NVIDIA H200", "emulated"

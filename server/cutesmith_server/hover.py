@@ -54,7 +54,8 @@ def hover_text(view: ClassView) -> str:
 
 def _verdict(report: Report) -> list[str]:
     judged = report.judged
-    lines = [f"Ran on: {report.device}." if report.device != "none" else "Ran on no device: none was found."]
+    ran = f"Ran on: {wording.where(report.device)}."
+    lines = [ran if report.device != "none" else "Ran on no device: none was found."]
     if report.arch:
         lines.append(f"Compiled for {report.arch}.")
     if judged is not None:

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from cutesmith_agent.archs import ARCHS
 
-Device = Literal["auto", "cuda", "none"]
+Device = Literal["auto", "cuda", "emulated", "none"]
 
 
 class SettingError(ValueError):
@@ -57,7 +57,8 @@ def _device(values: Mapping[str, Any]) -> Device:
     for known in get_args(Device):
         if value == known:
             return known
-    raise SettingError(f'cutesmith.device must be "auto", "cuda" or "none", not {value!r}; the defaults are used.')
+    known_ones = '"auto", "cuda", "emulated" or "none"'
+    raise SettingError(f"cutesmith.device must be {known_ones}, not {value!r}; the defaults are used.")
 
 
 def _archs(values: Mapping[str, Any]) -> tuple[str, ...]:

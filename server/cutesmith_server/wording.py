@@ -18,6 +18,8 @@ def headline(candidate: Candidate) -> str:
     """A usable candidate in a few words: "2.1× vs torch.compile", "compiled, not validated"."""
     if candidate.ok is None:
         return "compiled, not validated"
+    if candidate.device == "emulated":
+        return "right on the emulated device, not timed"
     if candidate.timing is None or candidate.speedup is None:
         return "validated, not timed"
     if candidate.speedup.compile is not None:
@@ -25,6 +27,11 @@ def headline(candidate: Candidate) -> str:
     if candidate.speedup.eager is not None:
         return f"{ratio(candidate.speedup.eager)} vs eager, level with torch.compile"
     return "no faster than PyTorch"
+
+
+def where(device: str) -> str:
+    """A report's device in words."""
+    return {"none": "no device", "emulated": "the emulated device"}.get(device, device)
 
 
 def ratio(speedup: float) -> str:

@@ -31,7 +31,7 @@ from cutesmith_evaluator.worker.project import load_source
 from cutesmith_evaluator.worker.reference import Reference
 
 _BIG = 256 << 20  # bytes of inputs that the original code is not run on
-_TOO_BIG_TO_DRAW = 2 << 30  # bytes of inputs that are not even made on the CPU
+TOO_BIG_TO_DRAW = 2 << 30  # bytes of inputs that are not even made on the CPU
 _ROWS = 64  # of the inputs that the original code is compared on
 _numbers = itertools.count()
 
@@ -81,7 +81,7 @@ def check_on_cpu(reference: Reference, candidate: LoadedCandidate, patched: Path
     try:
         adoption = Adoption(reference, candidate, patched)
         outcome.checks.append("patched file: imported")
-        if _input_bytes(reference) > _TOO_BIG_TO_DRAW:
+        if input_bytes(reference) > TOO_BIG_TO_DRAW:
             outcome.checks.append("patched class: not compared with the original on the CPU, the inputs are too big")
             return
         _check_fallback(adoption, reference.build("cpu"), first_rows(reference.inputs(0, "cpu"), _ROWS), outcome)
@@ -168,7 +168,7 @@ def _with_grad(value: object) -> object:
     return value.detach().clone().requires_grad_()
 
 
-def _input_bytes(reference: Reference) -> int:
+def input_bytes(reference: Reference) -> int:
     """Without making them; 0 where only making them would tell."""
     try:
         with FakeTensorMode(allow_non_fake_inputs=True):

@@ -16,7 +16,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,8 @@ from typing import Any
 
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.failures import TaskError, line_in, summary
+
+Compile = Callable[..., Any]
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _PLACE = re.compile(r"--> (?P<file>.+?):(?P<line>\d+)")
@@ -74,18 +76,15 @@ def is_loaded() -> bool:
 @contextmanager
 def compiling_for(arch: str, scratch: Path | None) -> Iterator[Compiles]:
     """Inside, every `cute.compile` is for `arch` ("sm_90a") and is recorded. Dumps go to a folder under `scratch`."""
-    from cutlass.base_dsl.compiler import CompileCallable  # pyright: ignore[reportMissingImports]
-
-    original = CompileCallable.__call__
     compiles = Compiles()
 
-    def compile_for_arch(self: Any, *args: Any, options: Any = None, **kwargs: Any) -> Any:
+    def compile_for_arch(original: Compile, self: Any, *args: Any, options: Any = None, **kwargs: Any) -> Any:
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
             told = f"--gpu-arch {arch} --keep-ptx --keep-cubin --dump-dir {folder}"
             if isinstance(options, str):
                 kwargs["options"] = f"{options} {told}"
             else:
-                self = _with_options(self, told)
+                self = with_options(self, told)
             started = time.perf_counter()
             try:
                 made = original(self, *args, **kwargs)
@@ -95,15 +94,39 @@ def compiling_for(arch: str, scratch: Path | None) -> Iterator[Compiles]:
             compiles.done.append(_compiled(made, Path(folder), time.perf_counter() - started))
             return made
 
-    CompileCallable.__call__ = compile_for_arch
-    try:
+    with replaced_compile(compile_for_arch):
         yield compiles
+
+
+@contextmanager
+def replaced_compile(replacement: Compile) -> Iterator[None]:
+    """Inside, every `cute.compile` is `replacement(original, compile_callable, *args, **kwargs)`."""
+    from cutlass.base_dsl.compiler import CompileCallable  # pyright: ignore[reportMissingImports]
+
+    original = CompileCallable.__call__
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return replacement(original, self, *args, **kwargs)
+
+    CompileCallable.__call__ = call
+    try:
+        yield
     finally:
         CompileCallable.__call__ = original
 
 
-def _with_options(called: Any, told: str) -> Any:
-    """`cute.compile[Option(...)]` with ours added: a string of options would drop those in the brackets."""
+def execution_engine(host: Any) -> Any:
+    """MLIR's ExecutionEngine over a compiled function's `ir_module`."""
+    from cutlass._mlir.execution_engine import ExecutionEngine  # pyright: ignore[reportMissingImports]
+
+    return ExecutionEngine(host, opt_level=2, shared_libs=[])
+
+
+def with_options(called: Any, told: str, *, tvm_ffi: bool = True) -> Any:
+    """`cute.compile[Option(...)]` with ours added: a string of options would drop those in the brackets.
+
+    `tvm_ffi` False: its call path is left out even where the brackets ask for it.
+    """
     from cutlass.base_dsl import compiler  # pyright: ignore[reportMissingImports]
 
     ours = compiler._parse_compile_options_from_str(told)
@@ -111,6 +134,8 @@ def _with_options(called: Any, told: str) -> Any:
     made._compile_options = copy.deepcopy(called._compile_options)
     kinds = (compiler.GPUArch, compiler.KeepPTX, compiler.KeepCUBIN, compiler.DumpDir)
     made._compile_options.options |= {kind: ours.options[kind] for kind in kinds}
+    if not tvm_ffi:
+        made._compile_options.options[compiler.EnableTVMFFI] = compiler.EnableTVMFFI(False)
     return made
 
 

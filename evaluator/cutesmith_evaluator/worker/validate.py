@@ -11,6 +11,8 @@ from cutesmith_evaluator.types import Finding, Task, Validation
 from cutesmith_evaluator.worker.adopted import check_on_cpu, check_on_device
 from cutesmith_evaluator.worker.candidate import LoadedCandidate, load_candidate
 from cutesmith_evaluator.worker.checks import Outcome, run_checks
+from cutesmith_evaluator.worker.emulated import NOT_EMULATED
+from cutesmith_evaluator.worker.emulated_validation import DEVICE, validate_emulated
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.inputs_plan import Plan
 from cutesmith_evaluator.worker.methods import Params, Progress
@@ -22,28 +24,37 @@ NO_DEVICE = Finding(
 
 
 def validate(params: Params, progress: Progress) -> Validation:
-    """Params: task, candidate, patched (path or None), quick, device ("auto", "cuda" or "none"), dynamic_dims.
+    """Params: task, candidate, patched (path or None), quick, device ("auto", "cuda", "emulated", "none"),
+    dynamic_dims.
+
+    "auto" is the CUDA device where there is one, and nothing runs elsewhere.
 
     Raises DeviceFaultError when the device is lost: this process is then of no further use.
     """
     device = chosen_device(params)
+    emulated = params.get("device", "auto") == "emulated"
     patched = Path(params["patched"]) if params.get("patched") else None
-    if device is None and patched is None:
+    if device is None and patched is None and not emulated:
         return Validation(None, "none", findings=(NO_DEVICE,))
     try:
         reference = load_reference(Task(**params["task"]))
         candidate = load_candidate(Path(params["candidate"]), reference)
+        if emulated:
+            return validate_emulated(reference, candidate, patched, _plan(params), progress)
         if device is None:
             assert patched is not None
             return _adopted_without_device(reference, candidate, patched)
         return _on_device(reference, candidate, patched, device, _plan(params), progress)
     except TaskError as error:
+        if emulated:
+            ok = None if error.finding.kind in (NOT_EMULATED, "no-dsl") else False
+            return Validation(ok, DEVICE, findings=(error.finding,))
         return Validation(None if device is None else False, device_name(device), findings=(error.finding,))
 
 
 def chosen_device(params: Params) -> torch.device | None:
     """The CUDA device to run on; None without one, or where the request wants none."""
-    if params.get("device", "auto") == "none" or not torch.cuda.is_available():
+    if params.get("device", "auto") in ("none", "emulated") or not torch.cuda.is_available():
         return None
     return torch.device("cuda", torch.cuda.current_device())
 

@@ -72,7 +72,10 @@ def _package(name: str, version: str | None, install: str) -> Check:
 
 def _device_check(environment: Environment) -> Check:
     if environment.device == "none":
-        advice = "Kernels are compiled, not run. On a machine with an NVIDIA GPU, install its driver and a CUDA torch."
+        advice = (
+            "Kernels are compiled, not validated; --device emulated runs them on the CPU. On a machine with an NVIDIA "
+            "GPU, install its driver and a CUDA torch."
+        )
         return Check("CUDA device", "limited", "none", advice)
     driver = f", driver {environment.driver}" if environment.driver else ""
     return Check("CUDA device", "ok", f"{environment.device}, {environment.arch}{driver}")

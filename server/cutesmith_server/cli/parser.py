@@ -80,7 +80,8 @@ def _add_job_options(command: argparse.ArgumentParser) -> None:
     _add_interpreter(command)
     arch_help = 'compile for it ("sm_90a"); repeat'
     command.add_argument("--arch", action="append", choices=ARCHS, default=[], metavar="ARCH", help=arch_help)
-    command.add_argument("--device", choices=("auto", "cuda", "none"), default="auto", help="where to run (auto)")
+    devices = ("auto", "cuda", "emulated", "none")
+    command.add_argument("--device", choices=devices, default="auto", help="where to run (auto)")
     _add_json(command)
 
 

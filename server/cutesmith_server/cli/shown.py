@@ -39,7 +39,7 @@ def show_report(report: Report, console: Console) -> None:
 
 def _title(report: Report) -> str:
     kind = report.task.get("category") or "not traced"
-    where = f"{report.device} ({report.arch})" if report.device != "none" else "no device"
+    where = f"{wording.where(report.device)} ({report.arch})" if report.device != "none" else "no device"
     return f"{report.task.get('class')}: {kind}, {where}"
 
 

@@ -1,0 +1,210 @@
+"""Many blocks at once, in lockstep: values of all threads, who is where, barriers, and who is to blame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from cutesmith_evaluator.emulator.counts import Counts
+from cutesmith_evaluator.emulator.faults import Culprit, EmulationError, FaultError, Place
+from cutesmith_evaluator.emulator.layout import LOCAL_BASE, SHARED_BASE
+from cutesmith_evaluator.emulator.memory import AccessFaultError, GlobalMemory
+from cutesmith_evaluator.emulator.program import Barrier, BasicBlock, Branch, Exit, Program
+from cutesmith_evaluator.emulator.races import Clock
+from cutesmith_evaluator.emulator.slabs import Slab
+from cutesmith_evaluator.emulator.steps import Target
+
+WARP = 32
+Array = np.ndarray[Any, np.dtype[Any]]
+Triple = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """`first` and `count`: the blocks of this batch, by number in the grid."""
+
+    grid: Triple
+    block: Triple
+    first: int
+    count: int
+
+    @property
+    def threads(self) -> int:
+        x, y, z = self.block
+        return x * y * z
+
+    @property
+    def padded(self) -> int:
+        """Threads of a block filled up to whole warps; those added never run."""
+        return -(-self.threads // WARP) * WARP
+
+
+class Batch:
+    """Runs one program on some blocks. `mask`: the threads that the running step is for; None: all."""
+
+    def __init__(
+        self,
+        program: Program,
+        shape: Shape,
+        arguments: bytes,
+        memory: GlobalMemory,
+        dynamic_shared: int,
+        counts: Counts,
+    ) -> None:
+        self.program, self.shape, self.arguments, self.memory, self.counts = program, shape, arguments, memory, counts
+        self.size = shape.count * shape.padded
+        self.numbers, self.blocks, self.threads = _numbering(shape.count, shape.padded)
+        self.clock = Clock(shape.count, shape.padded)
+        shared_bytes = max(program.shared_bytes, program.dynamic_offset + dynamic_shared if dynamic_shared else 0)
+        self.shared = Slab("shared", shape.count, shared_bytes, SHARED_BASE, program.grain, self.clock)
+        self.local = Slab("local", self.size, program.local_bytes, LOCAL_BASE, program.grain, None)
+        self.alive = self.threads < shape.threads
+        self.mask: Array | None = None
+        self.values: list[Any] = [program.constants.get(slot) for slot in range(program.slots)]
+        self._ready: dict[int, Array] = {0: self.alive.copy()}
+        self._parked: dict[tuple[int, int], Array] = {}  # (block that goes on, block that ended in a barrier)
+        self._step_place: Place | None = None
+
+    def run(self) -> None:
+        """Raises FaultError and UnsupportedError, placed in the kernel and the source."""
+        try:
+            with np.errstate(all="ignore"):
+                while self._ready or self._release():
+                    index = min(self._ready)
+                    self._run_block(index, self._ready.pop(index))
+        except EmulationError as error:
+            raise self._placed(error) from None
+
+    # What steps use
+
+    def put(self, target: Target, value: Any) -> None:
+        """Writes a register for the threads of the mask."""
+        if target.merge and self.mask is not None:
+            value = np.where(self.mask, value, self.values[target.slot].view(value.dtype))
+        self.values[target.slot] = value
+
+    def where(self, slot: int, negated: bool) -> Array | None:
+        """The mask of the threads that run now and whose predicate holds; None: all threads."""
+        predicate = self.values[slot]
+        chosen = ~predicate if negated else predicate
+        if np.ndim(chosen) == 0:
+            return self.mask if chosen else np.zeros(self.size, bool)
+        return chosen if self.mask is None else chosen & self.mask
+
+    def active(self) -> Array | slice:
+        """The numbers of the threads that run now."""
+        return slice(None) if self.mask is None else np.flatnonzero(self.mask)
+
+    def spread(self, value: Any) -> Array:
+        """A value per thread."""
+        return np.broadcast_to(value, (self.size,)) if np.ndim(value) == 0 else value
+
+    def culprit(self, number: int) -> Culprit:
+        """The thread of that number in the batch."""
+        block, thread = divmod(number, self.shape.padded)
+        return Culprit(_coordinates(self.shape.first + block, self.shape.grid), _coordinates(thread, self.shape.block))
+
+    # Who runs next
+
+    def _run_block(self, index: int, mask: Array) -> None:
+        block = self.program.blocks[index]
+        self._step_place = block.place
+        if block.member_slot is not None:
+            mask = self._converged(index, block, mask)
+            if not mask.any():
+                return
+        active = int(np.count_nonzero(mask))
+        self.mask = None if active == self.size else mask
+        self.counts.add_block(block, active)
+        for step in block.steps:
+            self._step_place = step.place
+            step.run(self)
+        self._leave(index, block, mask)
+
+    def _leave(self, index: int, block: BasicBlock, mask: Array) -> None:
+        match block.end:
+            case None:
+                self._go(index + 1, mask)
+            case Branch(target, None, _):
+                self._go(target, mask)
+            case Branch(target, slot, negated):
+                taken = self._split(slot, negated, mask)
+                self._go(target, taken)
+                self._go(index + 1, mask & ~taken)
+            case Exit(slot, negated):
+                leaving = mask if slot is None else self._split(slot, negated, mask)
+                self.alive &= ~leaving
+                self._go(index + 1, mask & ~leaving)
+            case Barrier():
+                self._park(index, mask)
+
+    def _split(self, slot: int | None, negated: bool, mask: Array) -> Array:
+        assert slot is not None
+        chosen = self.where(slot, negated)
+        return mask if chosen is None else chosen
+
+    def _go(self, index: int, mask: Array) -> None:
+        if mask.any():
+            waiting = self._ready.get(index)
+            self._ready[index] = mask if waiting is None else waiting | mask
+
+    def _converged(self, index: int, block: BasicBlock, mask: Array) -> Array:
+        """The threads all of whose named lanes have arrived; the rest goes on waiting here."""
+        assert block.member_slot is not None
+        mask = mask | self._parked.pop((index, -1), np.zeros(1, bool))
+        if np.array_equal(mask, self.alive):
+            return mask
+        lanes = np.uint32(1) << (self.numbers % WARP).astype(np.uint32)
+        named = self.spread(self.values[block.member_slot].view(np.uint32))
+        here = np.bitwise_or.reduce(np.where(mask, lanes, np.uint32(0)).reshape(-1, WARP), axis=1)
+        alive = np.bitwise_or.reduce(np.where(self.alive, lanes, np.uint32(0)).reshape(-1, WARP), axis=1)
+        missing = named & np.repeat(alive & ~here, WARP)
+        late = mask & (missing != 0)
+        if late.any():
+            self._parked[index, -1] = late
+        return mask & ~late
+
+    def _park(self, index: int, mask: Array) -> None:
+        key = (index + 1, index)
+        waiting = self._parked.get(key)
+        self._parked[key] = mask.copy() if waiting is None else waiting | mask
+
+    def _release(self) -> bool:
+        """Lets those go on whose barrier is complete. Nobody to let go while some wait: a deadlock."""
+        if not self._parked:
+            return False
+        from cutesmith_evaluator.emulator.barriers import released
+
+        self._parked, free = released(self, self._parked)
+        for index, mask in free.items():
+            self._go(index, mask)
+        return True
+
+    def _placed(self, error: EmulationError) -> EmulationError:
+        """The error with the kernel, the line and the thread filled in."""
+        error.kernel = self.program.kernel.name
+        error.place = error.place or self._step_place
+        if isinstance(error, AccessFaultError):
+            numbers = self.numbers[self.active()]
+            error.culprit = self.culprit(int(numbers[error.thread]))
+        if isinstance(error, FaultError) and error.culprit is not None:
+            error.message = f"{error.culprit} {error.message}"
+            error.args = (error.message,)
+        return error
+
+
+@lru_cache(maxsize=8)
+def _numbering(count: int, padded: int) -> tuple[Array, Array, Array]:
+    """Of every thread: its number in the batch, its block's number there, its number in the block."""
+    arrays = np.arange(count * padded), np.repeat(np.arange(count), padded), np.tile(np.arange(padded), count)
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
+
+
+def _coordinates(number: int, extents: Triple) -> Triple:
+    x, y, _ = extents
+    return number % x, number // x % y, number // (x * y)

@@ -1,0 +1,105 @@
+"""From a kernel's instructions to a program of basic blocks."""
+
+from __future__ import annotations
+
+from cutesmith_evaluator.emulator.faults import UnsupportedError
+from cutesmith_evaluator.emulator.flow import Flow, flow_of
+from cutesmith_evaluator.emulator.kinds import DTYPES, Words, unsupported
+from cutesmith_evaluator.emulator.layout import Layout
+from cutesmith_evaluator.emulator.lowering import Lowering
+from cutesmith_evaluator.emulator.program import Barrier, BasicBlock, Branch, Exit, Program
+from cutesmith_evaluator.emulator.ptx import Instruction, Kernel, Symbol
+from cutesmith_evaluator.emulator.slots import Slots
+from cutesmith_evaluator.emulator.steps import Guarded
+
+U32 = DTYPES["u32"]
+
+
+def compile_kernel(kernel: Kernel, layout: Layout) -> Program:
+    """Raises UnsupportedError, with the kernel and the line, for the first instruction that is not known."""
+    try:
+        return _compile(kernel, layout)
+    except UnsupportedError as error:
+        where = f", used in kernel {kernel.name}"
+        raise UnsupportedError(f"{error.message}{where}", kernel.name, error.place) from None
+
+
+def _compile(kernel: Kernel, layout: Layout) -> Program:
+    flow = flow_of(kernel)
+    slots = Slots(kernel, layout)
+    lowering = Lowering(kernel, slots, flow)
+    blocks = tuple(_block(kernel, flow, number, slots, lowering) for number in range(len(flow.starts)))
+    return Program(
+        kernel,
+        blocks,
+        slots.count,
+        slots.constants,
+        slots.specials,
+        layout.shared_bytes,
+        layout.dynamic_offset,
+        layout.local_bytes,
+        lowering.grain,
+    )
+
+
+def _block(kernel: Kernel, flow: Flow, number: int, slots: Slots, lowering: Lowering) -> BasicBlock:
+    block = BasicBlock()
+    for index in flow.instructions(number):
+        instruction = kernel.body[index]
+        block.place = block.place or instruction.place
+        name = instruction.words[0]
+        _count(block, name)
+        if name in ("bra", "ret", "exit", "bar", "barrier") and not _is_warp_barrier(instruction):
+            block.end = _end(instruction, flow, slots)
+            continue
+        step = lowering.step(instruction, number)
+        if (member := lowering.member_slot(instruction)) is not None:
+            block.member_slot = member
+        if instruction.guard:
+            step = Guarded(step, slots.register(instruction.guard.register), instruction.guard.negated)
+        block.steps.append(step)
+        _count(block, step.family, name)
+    return block
+
+
+def _count(block: BasicBlock, family: str, instead_of: str = "") -> None:
+    """Adds one to a family; what was counted under the opcode's name first is taken back."""
+    names = {"bra": "control", "ret": "control", "exit": "control", "bar": "barrier", "barrier": "barrier"}
+    if instead_of:
+        block.families[family] = block.families.get(family, 0) + 1
+    elif family in names:
+        block.families[names[family]] = block.families.get(names[family], 0) + 1
+
+
+def _is_warp_barrier(instruction: Instruction) -> bool:
+    return instruction.words[:2] == ["bar", "warp"]
+
+
+def _end(instruction: Instruction, flow: Flow, slots: Slots) -> Branch | Exit | Barrier:
+    guard = instruction.guard
+    slot = slots.register(guard.register) if guard else None
+    negated = guard.negated if guard else False
+    words = Words(instruction)
+    if words.name == "bra":
+        words.flag("uni")
+        words.done()
+        target = instruction.operands[0]
+        if not isinstance(target, Symbol) or target.name not in flow.targets:
+            raise unsupported(instruction)
+        return Branch(flow.targets[target.name], slot, negated)
+    if words.name in ("ret", "exit"):
+        words.flag("uni")
+        words.done()
+        return Exit(slot, negated)
+    return _barrier(instruction, words, slots)
+
+
+def _barrier(instruction: Instruction, words: Words, slots: Slots) -> Barrier:
+    words.flag("cta")
+    words.one_of(("sync",))
+    words.flag("aligned")
+    words.done()
+    if instruction.guard:
+        raise unsupported(instruction, "under a predicate")
+    number, *count = [slots.source(operand, U32, instruction) for operand in instruction.operands]
+    return Barrier(number, count[0] if count else None, instruction.place)

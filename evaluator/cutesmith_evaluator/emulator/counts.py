@@ -1,0 +1,84 @@
+"""What a profiler would count: instructions by family, bytes, 32-byte sectors, bank conflicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from cutesmith_evaluator.emulator.program import BasicBlock
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_SECTOR, _BANKS, _WORD, _WARP = 32, 32, 4, 32
+
+
+@dataclass
+class Traffic:
+    """Of one space and direction. `sectors`: for global memory; `extra_passes`: of shared memory, by conflicts."""
+
+    requests: int = 0  # warp-wide accesses
+    bytes: int = 0
+    sectors: int = 0
+    extra_passes: int = 0
+
+
+@dataclass
+class Counts:
+    """Of one launch. `instructions`: by family, one for each thread that came to it. `enabled` False: no traffic."""
+
+    enabled: bool = True
+    instructions: dict[str, int] = field(default_factory=dict)
+    traffic: dict[str, Traffic] = field(default_factory=dict)
+
+    @property
+    def thread_instructions(self) -> int:
+        return sum(self.instructions.values())
+
+    def add_block(self, block: BasicBlock, threads: int) -> None:
+        for family, number in block.families.items():
+            self.instructions[family] = self.instructions.get(family, 0) + number * threads
+
+    def add_global(self, name: str, addresses: Array, threads: Array, unit: int) -> None:
+        if not self.enabled or not addresses.size:
+            return
+        traffic = self._traffic(name, addresses, threads, unit)
+        first, last = addresses >> np.uint64(5), (addresses + np.uint64(unit - 1)) >> np.uint64(5)
+        traffic.sectors += _distinct(threads // _WARP, first.astype(np.int64))
+        if (first != last).any():  # only accesses of more than a sector, which have to be aligned
+            traffic.sectors += int((last - first).sum())
+
+    def add_shared(self, name: str, addresses: Array, threads: Array, unit: int) -> None:
+        """A warp's accesses go in parts of 128 bytes; a bank gives one 4-byte word a pass."""
+        if not self.enabled or not addresses.size:
+            return
+        traffic = self._traffic(name, addresses, threads, unit)
+        lanes = min(_WARP, 128 // unit) if unit > _WORD else _WARP
+        part = threads // lanes
+        words = addresses.astype(np.int64) // _WORD
+        steps = max(1, unit // _WORD)
+        keys = np.unique(((part[:, None] << 32) | (words[:, None] + np.arange(steps))).reshape(-1))
+        banks = (keys >> 32) * _BANKS + (keys & 0xFFFFFFFF) % _BANKS
+        found, number = np.unique(banks, return_counts=True)
+        worst = np.zeros(int(found.max()) // _BANKS + 1, np.int64)
+        np.maximum.at(worst, found // _BANKS, number)
+        traffic.extra_passes += int((worst[worst > 0] - 1).sum())
+
+    def _traffic(self, name: str, addresses: Array, threads: Array, unit: int) -> Traffic:
+        traffic = self.traffic.setdefault(name, Traffic())
+        warps = threads // _WARP
+        traffic.requests += 1 + int(np.count_nonzero(warps[1:] != warps[:-1]))
+        traffic.bytes += unit * addresses.size
+        return traffic
+
+
+def _distinct(groups: Array, keys: Array) -> int:
+    """Distinct keys within each group; the groups come in order."""
+    same_group = groups[1:] == groups[:-1]
+    steps = keys[1:] - keys[:-1]
+    if not (same_group & (steps < 0)).any():
+        return 1 + int(np.count_nonzero(~same_group | (steps != 0)))
+    order = np.lexsort((keys, groups))
+    groups, keys = groups[order], keys[order]
+    return 1 + int(np.count_nonzero((groups[1:] != groups[:-1]) | (keys[1:] != keys[:-1])))

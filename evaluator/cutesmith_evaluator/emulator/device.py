@@ -1,0 +1,65 @@
+"""A device without a GPU: modules loaded, kernels launched on real memory."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from cutesmith_evaluator.emulator.compiling import compile_kernel
+from cutesmith_evaluator.emulator.counts import Counts
+from cutesmith_evaluator.emulator.faults import UnsupportedError
+from cutesmith_evaluator.emulator.launch import Launch, launch
+from cutesmith_evaluator.emulator.layout import lay_out
+from cutesmith_evaluator.emulator.memory import Allocation, GlobalMemory
+from cutesmith_evaluator.emulator.program import Program
+from cutesmith_evaluator.emulator.ptx import Module
+from cutesmith_evaluator.emulator.reader import read_module
+
+
+@dataclass
+class LoadedModule:
+    """A module with its global variables in memory."""
+
+    module: Module
+    addresses: dict[str, int]
+    buffers: list[ctypes.Array[ctypes.c_char]]  # keeps the variables alive
+    programs: dict[str, Program] = field(default_factory=dict)
+
+
+class Device:
+    """`counts`: of the launches so far, by kernel. `between` is called now and then during a launch and may raise."""
+
+    def __init__(self, *, between: Callable[[], None] = lambda: None, count_traffic: bool = True) -> None:
+        self.memory = GlobalMemory()
+        self.counts: dict[str, Counts] = {}
+        self._between = between
+        self._count_traffic = count_traffic
+
+    def load(self, ptx: str) -> LoadedModule:
+        """Raises UnsupportedError for PTX that is not understood."""
+        module = read_module(ptx)
+        loaded = LoadedModule(module, {}, [])
+        for variable in module.variables:
+            if variable.space in ("global", "const"):
+                buffer = ctypes.create_string_buffer(variable.data.ljust(variable.size, b"\0"), variable.size)
+                address = ctypes.addressof(buffer)
+                self.memory.add(Allocation(address, variable.size, f"the variable {variable.name}"))
+                loaded.addresses[variable.name] = address
+                loaded.buffers.append(buffer)
+        return loaded
+
+    def program(self, loaded: LoadedModule, kernel: str) -> Program:
+        """The kernel, made ready once. Raises UnsupportedError."""
+        if kernel not in loaded.module.kernels:
+            raise UnsupportedError(f"the PTX has no kernel {kernel}", kernel)
+        if kernel not in loaded.programs:
+            read = loaded.module.kernels[kernel]
+            loaded.programs[kernel] = compile_kernel(read, lay_out(loaded.module, read, loaded.addresses))
+        return loaded.programs[kernel]
+
+    def launch(self, loaded: LoadedModule, kernel: str, config: Launch) -> Counts:
+        """Runs a kernel to its end. Raises FaultError and UnsupportedError."""
+        program = self.program(loaded, kernel)
+        counts = self.counts.setdefault(kernel, Counts(self._count_traffic))
+        return launch(program, config, self.memory, counts, self._between)

@@ -1,0 +1,59 @@
+"""What can stop an emulated launch: a fault of the kernel, or something that the emulator does not know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of source, as the compiler noted it in the PTX."""
+
+    file: str
+    line: int  # 1-based
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """The thread that was caught, and the block it belongs to."""
+
+    block: tuple[int, int, int]
+    thread: tuple[int, int, int]
+
+    def __str__(self) -> str:
+        return f"thread {self.thread} of block {self.block}"
+
+
+class EmulationError(Exception):
+    """Ends a launch. `kind`: a finding's code; `place`: where in the candidate, None where the PTX does not say."""
+
+    def __init__(self, kind: str, message: str, kernel: str = "", place: Place | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.kernel = kernel
+        self.place = place
+
+
+class FaultError(EmulationError):
+    """The kernel does something wrong."""
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        kernel: str = "",
+        place: Place | None = None,
+        culprit: Culprit | None = None,
+        address: int | None = None,
+    ) -> None:
+        super().__init__(kind, message, kernel, place)
+        self.culprit = culprit
+        self.address = address
+
+
+class UnsupportedError(EmulationError):
+    """The emulator does not know an instruction, or a form of it: nothing is said about the kernel."""
+
+    def __init__(self, message: str, kernel: str = "", place: Place | None = None) -> None:
+        super().__init__("not-emulated", message, kernel, place)

@@ -1,0 +1,91 @@
+"""The basic blocks of a kernel, and which registers may be written without keeping what was there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from cutesmith_evaluator.emulator.ptx import Group, Instruction, Kernel, Operand, Pair, Register, Symbol
+
+_ENDS = ("bra", "ret", "exit", "barrier", "trap")
+_NO_RESULT = ("st", "red", "bra", "bar", "barrier", "ret", "exit", "membar", "fence", "prefetch")
+
+
+@dataclass(frozen=True)
+class Flow:
+    """`starts`: index of each block's first instruction. `targets`: block by label."""
+
+    kernel: Kernel
+    starts: tuple[int, ...]
+    targets: dict[str, int]
+    in_loop: tuple[bool, ...]
+    definitions: Counter[str]
+    waits: bool  # whether threads may wait for others anywhere in the kernel
+
+    def instructions(self, block: int) -> range:
+        ends = (*self.starts[1:], len(self.kernel.body))
+        return range(self.starts[block], ends[block])
+
+    def keeps_old(self, register: Register, block: int) -> bool:
+        """Whether threads that do not run may still want the register's old value.
+
+        Not where it is written in one place, and all threads that come there come at once: they alone read it. In
+        a loop, or where threads wait for others, some come later, and must not overwrite what those before them have.
+        """
+        return self.waits or self.definitions[register.name] > 1 or self.in_loop[block]
+
+
+def flow_of(kernel: Kernel) -> Flow:
+    starts = {0, *kernel.labels.values()}
+    for index, instruction in enumerate(kernel.body):
+        if ends_block(instruction):
+            starts.add(index + 1)
+        if is_collective(instruction):
+            starts.add(index)
+    ordered = tuple(sorted(start for start in starts if start < len(kernel.body)))
+    numbers = {start: number for number, start in enumerate(ordered)}
+    targets = {label: numbers[start] for label, start in kernel.labels.items() if start in numbers}
+    definitions = Counter(name for each in kernel.body for name in _written(each))
+    waits = any(is_collective(each) or each.words[0] in ("bar", "barrier") for each in kernel.body)
+    return Flow(kernel, ordered, targets, _in_loop(kernel, ordered, targets), definitions, waits)
+
+
+def ends_block(instruction: Instruction) -> bool:
+    first, *rest = instruction.words
+    return first in _ENDS or (first == "bar" and rest[:1] != ["warp"])
+
+
+def is_collective(instruction: Instruction) -> bool:
+    """Whether lanes of a warp wait for each other there."""
+    first, *rest = instruction.words
+    return (first in ("shfl", "vote", "match", "redux", "elect") and "sync" in rest) or rest[:2] == ["warp", "sync"]
+
+
+def _written(instruction: Instruction) -> list[str]:
+    if instruction.words[0] in _NO_RESULT or not instruction.operands:
+        return []
+    return list(_registers(instruction.operands[0]))
+
+
+def _registers(operand: Operand) -> list[str]:
+    match operand:
+        case Register(name):
+            return [name]
+        case Group(items):
+            return [name for item in items for name in _registers(item)]
+        case Pair(first, second):
+            return [first.name, second.name]
+        case _:
+            return []
+
+
+def _in_loop(kernel: Kernel, starts: tuple[int, ...], targets: dict[str, int]) -> tuple[bool, ...]:
+    """Blocks between a jump back and its target; in the order of the text, as the machine runs them."""
+    inside = [False] * len(starts)
+    for number, start in enumerate(starts):
+        end = starts[number + 1] if number + 1 < len(starts) else len(kernel.body)
+        for instruction in kernel.body[start:end]:
+            for operand in instruction.operands if instruction.words[0] == "bra" else ():
+                if isinstance(operand, Symbol) and targets.get(operand.name, number + 1) <= number:
+                    inside[targets[operand.name] : number + 1] = [True] * (number + 1 - targets[operand.name])
+    return tuple(inside)

@@ -1,0 +1,83 @@
+"""A kernel launch: the grid in batches of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cutesmith_evaluator.emulator.batch import WARP, Batch, Shape
+from cutesmith_evaluator.emulator.counts import Counts
+from cutesmith_evaluator.emulator.faults import FaultError
+from cutesmith_evaluator.emulator.memory import GlobalMemory
+from cutesmith_evaluator.emulator.program import Program
+from cutesmith_evaluator.emulator.specials import special_values
+
+_THREADS = 1 << 14  # of a batch: more do not fit the caches with all their registers
+_MAX_THREADS = 1024
+_SHARED_BYTES = 1 << 28  # of all blocks of a batch
+
+Triple = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """`arguments`: the kernel's parameters at their offsets. `shared_limit`: bytes that a block may have."""
+
+    grid: Triple
+    block: Triple
+    dynamic_shared: int
+    arguments: bytes
+    shared_limit: int = 232448
+
+
+def launch(
+    program: Program,
+    config: Launch,
+    memory: GlobalMemory,
+    counts: Counts | None = None,
+    between: Callable[[], None] = lambda: None,
+) -> Counts:
+    """Runs the kernel on all blocks. `between` is called after each batch and may raise to end it.
+
+    Raises FaultError and UnsupportedError.
+    """
+    counts = counts or Counts()
+    _check_limits(program, config)
+    total = config.grid[0] * config.grid[1] * config.grid[2]
+    step = _blocks_of_batch(program, config)
+    for first in range(0, total, step):
+        shape = Shape(config.grid, config.block, first, min(step, total - first))
+        batch = Batch(program, shape, config.arguments, memory, config.dynamic_shared, counts)
+        special_values(batch, config.dynamic_shared)
+        batch.run()
+        between()
+    return counts
+
+
+def _check_limits(program: Program, config: Launch) -> None:
+    name = program.kernel.name
+    threads = config.block[0] * config.block[1] * config.block[2]
+    if not 0 < threads <= _MAX_THREADS:
+        raise FaultError(
+            "launch-limit", f"{name} is launched with {threads} threads per block (1 to {_MAX_THREADS})", name
+        )
+    wanted = program.kernel.threads
+    if wanted is not None and wanted != config.block:
+        raise FaultError(
+            "launch-limit", f"{name} was compiled for blocks of {wanted} and launched with {config.block}", name
+        )
+    if min(config.grid) < 1:
+        raise FaultError(
+            "launch-limit", f"{name} is launched with a grid of {config.grid}; every extent is at least 1", name
+        )
+    shared = max(program.shared_bytes, program.dynamic_offset + config.dynamic_shared)
+    if shared > config.shared_limit:
+        words = f"{name} wants {shared} bytes of shared memory per block (at most {config.shared_limit})"
+        raise FaultError("launch-limit", words, name)
+
+
+def _blocks_of_batch(program: Program, config: Launch) -> int:
+    padded = -(-config.block[0] * config.block[1] * config.block[2] // WARP) * WARP
+    shared = program.dynamic_offset + config.dynamic_shared + 1
+    pieces = max(1, 16 // program.grain)
+    return max(1, min(_THREADS // padded, _SHARED_BYTES // (shared * 2 * pieces)))

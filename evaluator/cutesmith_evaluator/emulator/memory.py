@@ -1,0 +1,168 @@
+"""Global memory: the allocations that exist, every access checked against them."""
+
+from __future__ import annotations
+
+import ctypes
+from bisect import bisect_right
+from typing import Any
+
+import numpy as np
+
+from cutesmith_evaluator.emulator.faults import FaultError
+
+# One access of a thread as one NumPy item; complex128 stands for 16 bytes, moved and never computed with.
+UNITS = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8"), 16: np.dtype("c16")}
+_LARGEST = 16
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class AccessFaultError(FaultError):
+    """A fault of the `thread`-th of the addresses given; the batch adds who that is."""
+
+    def __init__(self, kind: str, message: str, thread: int, address: int) -> None:
+        super().__init__(kind, message, address=address)
+        self.thread = thread
+
+
+class Allocation:
+    """Bytes at a real address. `initialised`: False makes reads of bytes that no kernel wrote a fault."""
+
+    def __init__(self, start: int, size: int, label: str, *, initialised: bool = True) -> None:
+        self.start, self.end, self.label = start, start + size, label
+        self.base = start - start % _LARGEST
+        self._length = -(-(self.end - self.base) // _LARGEST) * _LARGEST
+        self._bytes = np.ctypeslib.as_array((ctypes.c_uint8 * self._length).from_address(self.base))
+        self._views: dict[int, Array] = {}
+        self._written: Array | None = None if initialised else np.zeros(self._length, np.uint8)
+
+    def view(self, unit: int) -> Array:
+        """The memory as items of `unit` bytes from `base`; items outside [start, end) are never touched."""
+        if unit not in self._views:
+            self._views[unit] = self._bytes.view(UNITS[unit])
+        return self._views[unit]
+
+    def written(self, unit: int) -> Array | None:
+        """1 in each byte that holds a value, in items of `unit` bytes; None where all do."""
+        return None if self._written is None else self._written.view(UNITS[unit])
+
+    def mark_initialised(self) -> None:
+        self._written = None
+
+    def unwritten(self) -> int:
+        """Bytes that hold no value."""
+        if self._written is None:
+            return 0
+        inside = self._written[self.start - self.base : self.end - self.base]
+        return int(inside.size - np.count_nonzero(inside))
+
+
+_ALL_WRITTEN = {unit: np.full(unit, 1, np.uint8).view(dtype)[0] for unit, dtype in UNITS.items()}
+
+
+class GlobalMemory:
+    """Allocations by address. Loads and stores take one address per thread and the bytes of one access."""
+
+    def __init__(self) -> None:
+        self._allocations: list[Allocation] = []
+        self._starts: list[int] = []
+
+    def add(self, allocation: Allocation) -> None:
+        place = bisect_right(self._starts, allocation.start)
+        self._allocations.insert(place, allocation)
+        self._starts.insert(place, allocation.start)
+
+    def remove(self, allocation: Allocation) -> None:
+        place = self._allocations.index(allocation)
+        del self._allocations[place], self._starts[place]
+
+    def at(self, address: int) -> Allocation | None:
+        """The allocation that holds the address."""
+        place = bisect_right(self._starts, address) - 1
+        return self._allocations[place] if place >= 0 and address < self._allocations[place].end else None
+
+    def load(self, addresses: Array, unit: int, used: int | None = None) -> Array:
+        """One item of `unit` bytes per address. `used`: a bit for each byte that matters."""
+        _check_alignment(addresses, unit)
+        allocation = self._only(addresses, unit)
+        if allocation is not None:
+            return self._load_from(allocation, addresses, unit, used)
+        result = np.empty(addresses.size, UNITS[unit])
+        for found, chosen in self._parts(addresses, unit, "reads"):
+            result[chosen] = self._load_from(found, addresses[chosen], unit, used, chosen)
+        return result
+
+    def store(self, addresses: Array, unit: int, items: Array) -> None:
+        _check_alignment(addresses, unit)
+        allocation = self._only(addresses, unit)
+        parts = [(allocation, slice(None))] if allocation else self._parts(addresses, unit, "writes")
+        for found, chosen in parts:
+            index = _index(found, addresses[chosen], unit)
+            found.view(unit)[index] = items[chosen]
+            written = found.written(unit)
+            if written is not None:
+                written[index] = _ALL_WRITTEN[unit]
+
+    def _load_from(
+        self, allocation: Allocation, addresses: Array, unit: int, used: int | None, threads: Array | None = None
+    ) -> Array:
+        index = _index(allocation, addresses, unit)
+        written = allocation.written(unit)
+        if written is not None:
+            _check_written(allocation, written[index], addresses, unit, used, threads)
+        return allocation.view(unit)[index]
+
+    def _only(self, addresses: Array, unit: int) -> Allocation | None:
+        """The allocation that all the accesses lie in, where it is one."""
+        low, high = int(addresses.min()), int(addresses.max())
+        found = self.at(low)
+        return found if found is not None and high + unit <= found.end else None
+
+    def _parts(self, addresses: Array, unit: int, verb: str) -> list[tuple[Allocation, Array]]:
+        """The accesses by allocation. Raises AccessFaultError for one that lies in none."""
+        places = np.searchsorted(np.array(self._starts, np.uint64), addresses, side="right") - 1
+        ends = np.array([each.end for each in self._allocations] or [0], np.uint64)
+        outside = (places < 0) | (addresses + np.uint64(unit) > ends[places])
+        if outside.any():
+            thread = int(np.flatnonzero(outside)[0])
+            raise self._out_of_bounds(int(addresses[thread]), unit, verb, thread)
+        return [(self._allocations[place], np.flatnonzero(places == place)) for place in np.unique(places)]
+
+    def _out_of_bounds(self, address: int, unit: int, verb: str, thread: int) -> AccessFaultError:
+        message = f"{verb} {unit} bytes at 0x{address:x}, {self._where(address)}"
+        return AccessFaultError("out-of-bounds", message, thread, address)
+
+    def _where(self, address: int) -> str:
+        place = bisect_right(self._starts, address) - 1
+        before = self._allocations[place] if place >= 0 else None
+        after = self._allocations[place + 1] if place + 1 < len(self._allocations) else None
+        if before and (after is None or address - before.end <= after.start - address):
+            past = address - before.end
+            return f"{past} bytes past the end of {before.label}" if past >= 0 else f"over the end of {before.label}"
+        return f"{after.start - address} bytes before {after.label}" if after else "where nothing is allocated"
+
+
+def _index(allocation: Allocation, addresses: Array, unit: int) -> Array:
+    return ((addresses - np.uint64(allocation.base)) >> np.uint64(unit.bit_length() - 1)).view(np.int64)
+
+
+def _check_alignment(addresses: Array, unit: int) -> None:
+    if int(np.bitwise_or.reduce(addresses)) & (unit - 1):
+        thread = int(np.flatnonzero(addresses & np.uint64(unit - 1))[0])
+        address = int(addresses[thread])
+        message = f"accesses {unit} bytes at 0x{address:x}, which is no multiple of {unit}"
+        raise AccessFaultError("misaligned-access", message, thread, address)
+
+
+def _check_written(
+    allocation: Allocation, written: Array, addresses: Array, unit: int, used: int | None, threads: Array | None
+) -> None:
+    flags = written.view(np.uint8).reshape(-1, unit)
+    if used is not None:
+        flags = flags[:, [place for place in range(unit) if used >> place & 1]]
+    if flags.all():
+        return
+    place = int(np.flatnonzero(~flags.all(axis=1))[0])
+    message = f"reads {unit} bytes of {allocation.label} at 0x{int(addresses[place]):x} that nothing has written"
+    thread = int(threads[place]) if threads is not None else place
+    raise AccessFaultError("uninitialised-read", message, thread, int(addresses[place]))

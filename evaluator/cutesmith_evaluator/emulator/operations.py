@@ -1,0 +1,31 @@
+"""Every arithmetic instruction that is emulated, by its first word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cutesmith_evaluator.emulator import arithmetic, bits, comparisons, conversions
+from cutesmith_evaluator.emulator.kinds import Words
+from cutesmith_evaluator.emulator.operation import Operation
+
+OPERATIONS: dict[str, Callable[[Words], Operation]] = {
+    **dict.fromkeys(("add", "sub", "mul", "mad", "fma", "div", "rcp", "sqrt"), arithmetic.arithmetic),
+    **dict.fromkeys(("ex2", "lg2", "rsqrt", "tanh", "sin", "cos"), arithmetic.function_of_one),
+    **dict.fromkeys(("neg", "abs"), arithmetic.negation),
+    **dict.fromkeys(("min", "max"), arithmetic.extreme),
+    "rem": arithmetic.division,
+    "copysign": arithmetic.copysign,
+    **dict.fromkeys(("and", "or", "xor"), bits.logic),
+    "not": bits.negated,
+    **dict.fromkeys(("shl", "shr"), bits.shift),
+    "shf": bits.funnel,
+    **dict.fromkeys(("bfe", "bfi"), bits.field),
+    **dict.fromkeys(("popc", "clz"), bits.counted),
+    "brev": bits.reverse,
+    "prmt": bits.permute,
+    "lop3": bits.lookup,
+    "setp": comparisons.setp,
+    "selp": comparisons.selp,
+    "testp": comparisons.testp,
+    "cvt": conversions.convert,
+}

@@ -1,0 +1,159 @@
+"""A candidate on the emulated device, behind the face of any candidate: it takes and gives tensors on the CPU."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from torch import Tensor, nn
+from torch.utils._pytree import tree_map
+
+from cutesmith_evaluator.emulator.device import Device
+from cutesmith_evaluator.emulator.faults import EmulationError, FaultError
+from cutesmith_evaluator.emulator.properties import properties_of
+from cutesmith_evaluator.types import Finding
+from cutesmith_evaluator.worker.candidate import LoadedCandidate
+from cutesmith_evaluator.worker.cudaless import cuda_without_build
+from cutesmith_evaluator.worker.emulated_allocations import Allocations
+from cutesmith_evaluator.worker.emulated_cuda import emulated_cuda
+from cutesmith_evaluator.worker.emulated_dsl import emulated_compiles
+from cutesmith_evaluator.worker.emulated_tensor import EmulatedMode, EmulatedTensor
+from cutesmith_evaluator.worker.failures import TaskError, line_in, summary
+from cutesmith_evaluator.worker.inputs import tensors
+
+NOT_EMULATED = "not-emulated"
+_State = tuple[int, ...]
+
+
+class EmulatedCandidate:
+    """Calls of `candidate` run on one emulated device of the arch ("sm_90a").
+
+    What the emulator finds, and what it does not know, is raised as TaskError with the line of the candidate.
+    """
+
+    def __init__(self, candidate: LoadedCandidate, arch: str, between: Callable[[], None] = lambda: None) -> None:
+        properties = properties_of(arch)
+        if properties is None:
+            raise TaskError(Finding(NOT_EMULATED, f"No device of {arch} is emulated yet; choose sm_80 or sm_90a."))
+        self._candidate, self._arch, self._properties = candidate, arch, properties
+        self.device = Device(between=between, count_traffic=False)
+        self._allocations = Allocations(self.device.memory)
+        self._modules: WeakKeyDictionary[nn.Module, tuple[_State, nn.Module]] = WeakKeyDictionary()
+        module = self.module
+        if module is not None and isinstance(getattr(module, "PLAIN", None), tuple):
+            plain = (*module.PLAIN, EmulatedTensor)  # these do hold memory that the kernel can read
+            setattr(module, "PLAIN", plain)  # noqa: B010 - pyright knows no attribute of a module that was made at run time
+
+    @property
+    def path(self) -> Path:
+        return self._candidate.path
+
+    @property
+    def module(self) -> ModuleType | None:
+        """The candidate's own module; None for a `ModelNew`."""
+        return getattr(self._candidate, "module", None)
+
+    def state_names(self, module: nn.Module) -> Collection[str]:
+        return self._candidate.state_names(module)
+
+    def supports(self, module: nn.Module, *inputs: object) -> bool:
+        return bool(self._call(self._candidate.supports, module, inputs))
+
+    def explain(self, module: nn.Module, *inputs: object) -> str | None:
+        return self._call(self._candidate.explain, module, inputs)
+
+    def forward(self, module: nn.Module, *inputs: object) -> object:
+        return self._call(self._candidate.forward, module, inputs)
+
+    def warm_up(self, module: nn.Module, *inputs: object) -> None:
+        self._call(self._candidate.warm_up, module, inputs)
+
+    def bound(self, module: nn.Module) -> Callable[..., object]:
+        return lambda *inputs: self.forward(module, *inputs)
+
+    def _call(self, function: Callable[..., Any], module: nn.Module, inputs: tuple[object, ...]) -> Any:
+        scratch = os.environ.get("CUTESMITH_SCRATCH")
+        with ExitStack() as stack:
+            stack.enter_context(emulated_cuda(self._properties))
+            stack.enter_context(cuda_without_build())
+            compiles = emulated_compiles(self._arch, Path(scratch) if scratch else None, self.device, self._properties)
+            stack.enter_context(compiles)
+            placed = self._placed(module)
+            arguments = tree_map(self._to_device, inputs)
+            try:
+                with EmulatedMode(self._allocations):
+                    result = function(placed, *arguments)
+                self._check_written(result)
+            except EmulationError as error:
+                raise TaskError(self._finding(error)) from error
+            except Exception as error:
+                if not _wants_cuda(error):
+                    raise
+                raise TaskError(self._beyond(error)) from error
+            return tree_map(lambda value: value.host if isinstance(value, EmulatedTensor) else value, result)
+
+    def _to_device(self, value: object) -> object:
+        if isinstance(value, Tensor) and not isinstance(value, EmulatedTensor):
+            return EmulatedTensor(value, self._allocations)
+        return value
+
+    def _placed(self, module: nn.Module) -> nn.Module:
+        """The module with its state on the device, in the same memory; made anew when a tensor was replaced."""
+        state = [*module.parameters(), *module.buffers()]
+        key = (*(id(tensor) for tensor in state), *(tensor.requires_grad for tensor in state), module.training)
+        known = self._modules.get(module)
+        if known is None or known[0] != key:
+            memo: dict[int, Any] = {id(tensor): self._to_device(tensor) for tensor in state}
+            known = (key, copy.deepcopy(module, memo))
+            self._modules[module] = known
+        return known[1]
+
+    def _check_written(self, result: object) -> None:
+        for number, output in enumerate(tensors(result)):
+            if isinstance(output, EmulatedTensor) and (missing := self._allocations.unwritten(output.host)):
+                size = output.host.untyped_storage().nbytes()
+                words = f"output {number} is returned with {missing} of its {size} bytes never written"
+                raise FaultError("unwritten-output", words)
+
+    def _beyond(self, error: Exception) -> Finding:
+        """The candidate goes past `cute.compile` to CUDA itself: nothing is said about it."""
+        line = line_in(error, self.path)
+        where = f"{self.path.name}:{line}" if line else self.path.name
+        message = (
+            f"{where} asks for CUDA in a way that is not emulated yet ({_plain(summary(error))}); call what "
+            "cute.compile returns, or run it on a machine with a CUDA device."
+        )
+        return Finding(NOT_EMULATED, message, line, str(self.path), "information")
+
+    def _finding(self, error: EmulationError) -> Finding:
+        place = error.place
+        here = place is not None and Path(place.file).name == self.path.name
+        line = place.line if place is not None and here else None
+        where = f"{self.path.name}:{line}" if line else self.path.name
+        if error.kind == NOT_EMULATED:
+            message = f"{where}: {error.message}; run it on a machine with a CUDA device."
+            return Finding(NOT_EMULATED, message, line, str(self.path), "information")
+        kernel = f" (kernel {_short(error.kernel)})" if error.kernel else ""
+        return Finding(error.kind, f"{where}: {error.message}{kernel}.", line, str(self.path))
+
+
+def _plain(text: str) -> str:
+    """Without the terminal's colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text).strip()
+
+
+def _wants_cuda(error: Exception) -> bool:
+    words = ("not compiled with CUDA", "not linked with support for cuda", "No CUDA GPUs", "NVIDIA driver")
+    return type(error).__name__ == "DSLCudaRuntimeError" or any(each in str(error) for each in words)
+
+
+def _short(kernel: str) -> str:
+    """A kernel's symbol without the types of its arguments."""
+    return kernel.removeprefix("kernel_cutlass_").partition("_tensorptr")[0]

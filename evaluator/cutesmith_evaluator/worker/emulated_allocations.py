@@ -1,0 +1,55 @@
+"""The memory of emulated tensors, as the device knows it: storages, from their first tensor to their last."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from cutesmith_evaluator.emulator.memory import Allocation, GlobalMemory
+
+
+@dataclass
+class _Held:
+    allocation: Allocation
+    tensors: int
+
+
+class Allocations:
+    """Keeps `memory` in step with the tensors that are alive."""
+
+    def __init__(self, memory: GlobalMemory) -> None:
+        self._memory = memory
+        self._held: dict[int, _Held] = {}
+
+    def hold(self, owner: object, host: Tensor, *, initialised: bool) -> None:
+        """The storage of `host` is allocated for as long as `owner` lives."""
+        storage = host.untyped_storage()
+        start, size = storage.data_ptr(), storage.nbytes()
+        if not size:
+            return
+        held = self._held.get(start)
+        if held is None:
+            label = f"a tensor of {host.dtype} and shape {tuple(host.shape)}".replace("torch.", "")
+            held = self._held[start] = _Held(Allocation(start, size, label, initialised=initialised), 0)
+            self._memory.add(held.allocation)
+        held.tensors += 1
+        weakref.finalize(owner, self._let_go, start)
+
+    def mark_initialised(self, host: Tensor) -> None:
+        held = self._held.get(host.untyped_storage().data_ptr())
+        if held is not None:
+            held.allocation.mark_initialised()
+
+    def unwritten(self, host: Tensor) -> int:
+        """Bytes of the tensor's storage that nothing has written."""
+        held = self._held.get(host.untyped_storage().data_ptr())
+        return held.allocation.unwritten() if held is not None else 0
+
+    def _let_go(self, start: int) -> None:
+        held = self._held[start]
+        held.tensors -= 1
+        if not held.tensors:
+            self._memory.remove(held.allocation)
+            del self._held[start]

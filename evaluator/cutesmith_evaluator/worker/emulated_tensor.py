@@ -1,0 +1,143 @@
+"""Tensors that say they are on device cuda:0 and lie in the CPU's memory, and the ops on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map
+
+from cutesmith_evaluator.worker.emulated_allocations import Allocations
+
+DEVICE = torch.device("cuda", 0)
+_CPU = torch.device("cpu")
+_UNWRITTEN = (
+    torch.ops.aten.empty.memory_format,
+    torch.ops.aten.empty_like.default,
+    torch.ops.aten.empty_strided.default,
+    torch.ops.aten.new_empty.default,
+    torch.ops.aten.new_empty_strided.default,
+)
+
+
+class EmulatedTensor(Tensor):
+    """`host`: the tensor in the CPU's memory, of the same shape, strides and dtype."""
+
+    host: Tensor
+    allocations: Allocations
+
+    @staticmethod
+    def __new__(
+        cls: type[EmulatedTensor], host: Tensor, allocations: Allocations, *, initialised: bool = True
+    ) -> EmulatedTensor:
+        made = Tensor._make_wrapper_subclass(
+            cls,
+            host.shape,
+            strides=host.stride(),
+            storage_offset=host.storage_offset(),
+            dtype=host.dtype,
+            device=DEVICE,
+            requires_grad=host.requires_grad,
+        )
+        made.host = host.detach()
+        made.allocations = allocations
+        allocations.hold(made, made.host, initialised=initialised)
+        return made
+
+    def __init__(self, host: Tensor, allocations: Allocations, *, initialised: bool = True) -> None:
+        super().__init__()
+
+    def data_ptr(self) -> int:
+        return self.host.data_ptr()
+
+    def __dlpack__(self, **_: object) -> Any:
+        """Without a stream to wait for: everything is done at once."""
+        return self.host.__dlpack__()
+
+    def __dlpack_device__(self) -> Any:
+        return self.host.__dlpack_device__()
+
+    def __repr__(self, *, tensor_contents: object = None) -> str:
+        return f"EmulatedTensor({self.host!r})"
+
+    @classmethod
+    def __torch_dispatch__(
+        cls, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        allocations = next(tensor.allocations for tensor in _emulated((args, kwargs)))
+        return _run(func, args, kwargs or {}, allocations)
+
+
+class EmulatedMode(TorchFunctionMode):
+    """Inside, `torch.empty(..., device="cuda")` and its like make emulated tensors.
+
+    A function mode, since a torch without CUDA refuses the device before it dispatches.
+    """
+
+    def __init__(self, allocations: Allocations) -> None:
+        super().__init__()
+        self._allocations = allocations
+
+    def __torch_function__(
+        self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        device = kwargs.get("device")
+        if device is None or torch.device(device).type != "cuda":
+            return func(*args, **kwargs)
+        if next(_emulated((args, kwargs)), None) is not None:
+            return func(*args, **{name: value for name, value in kwargs.items() if name != "device"})
+        made = func(*args, **kwargs | {"device": _CPU})
+        return EmulatedTensor(made, self._allocations, initialised=func not in (torch.empty, torch.empty_strided))
+
+
+def _emulated(values: object) -> Iterator[EmulatedTensor]:
+    if isinstance(values, EmulatedTensor):
+        yield values
+    elif isinstance(values, dict):
+        yield from _emulated(tuple(values.values()))
+    elif isinstance(values, list | tuple):
+        for value in values:
+            yield from _emulated(value)
+
+
+def _host(value: object) -> object:
+    return value.host if isinstance(value, EmulatedTensor) else value
+
+
+def _run(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], allocations: Allocations) -> Any:
+    """The op on the CPU. What it writes in place counts as initialised from then on."""
+    given = {id(tensor.host): tensor for tensor in _emulated((args, kwargs))}
+    _require_device(func, args, kwargs)
+    if "device" in kwargs:
+        kwargs = kwargs | {"device": _CPU}
+    result = func(*tree_map(_host, args), **tree_map(_host, kwargs))
+    for tensor in _written(func, args):
+        allocations.mark_initialised(tensor.host)
+    initialised = func not in _UNWRITTEN
+
+    def wrapped(value: object) -> object:
+        if not isinstance(value, Tensor) or isinstance(value, EmulatedTensor):
+            return value
+        known = given.get(id(value))
+        return known if known is not None else EmulatedTensor(value, allocations, initialised=initialised)
+
+    return tree_map(wrapped, result)
+
+
+def _require_device(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """As on a GPU: tensors of both devices in one op are an error, but for single numbers and copies."""
+    if "copy" in str(func):
+        return
+    for value in (*args, *kwargs.values()):
+        if isinstance(value, Tensor) and not isinstance(value, EmulatedTensor) and value.dim():
+            raise RuntimeError("Expected all tensors to be on the same device, but found at least two, cuda:0 and cpu!")
+
+
+def _written(func: Any, args: tuple[Any, ...]) -> Iterator[EmulatedTensor]:
+    for argument, value in zip(func._schema.arguments, args, strict=False):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            yield from _emulated(value)

@@ -1,0 +1,82 @@
+"""Small PTX kernels around one instruction, run on the emulated device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cutesmith_evaluator.emulator.device import Device
+from cutesmith_evaluator.emulator.launch import Launch
+from cutesmith_evaluator.emulator.memory import Allocation
+
+_HEAD = """.version 8.8
+.target sm_90a
+.address_size 64
+"""
+
+
+def kernel_text(body: str, parameters: int, *, before: str = "", threads: str = "") -> str:
+    """A kernel `k` with pointer parameters, registers of every width, and %t the thread's number in the grid."""
+    declared = ", ".join(f".param .b64 p{number}" for number in range(parameters))
+    loads = "\n".join(f"ld.param.b64 %a{number}, [p{number}];" for number in range(parameters))
+    return f"""{_HEAD}{before}
+.visible .entry k({declared}){threads}
+{{
+.reg .pred %p<40>; .reg .b16 %h<40>; .reg .b32 %r<80>; .reg .b64 %d<80>;
+.reg .b32 %t, %n, %b; .reg .b64 %a<20>, %x<20>, %o;
+mov.u32 %t, %tid.x; mov.u32 %n, %ntid.x; mov.u32 %b, %ctaid.x; mad.lo.s32 %t, %b, %n, %t;
+{loads}
+{body}
+ret;
+}}
+"""
+
+
+def run_kernel(
+    text: str,
+    arrays: Sequence[np.ndarray],
+    *,
+    grid: int = 1,
+    block: int = 32,
+    shared: int = 0,
+    device: Device | None = None,
+) -> Device:
+    """Launches `k` on the arrays' memory."""
+    device = device or Device()
+    loaded = device.load(text)
+    for number, array in enumerate(arrays):
+        device.memory.add(Allocation(array.ctypes.data, array.nbytes, f"array {number}"))
+    arguments = b"".join(array.ctypes.data.to_bytes(8, "little") for array in arrays)
+    device.launch(loaded, "k", Launch((grid, 1, 1), (block, 1, 1), shared, arguments))
+    return device
+
+
+_REGISTER = {1: "h", 2: "h", 4: "r", 8: "d"}
+
+
+def apply(instruction: str, *inputs: np.ndarray, result: type | np.dtype, predicate: bool = False) -> np.ndarray:
+    """The instruction on each element: "add.f32 {}, {}, {}" has its registers filled in, the result's first.
+
+    `predicate`: the instruction makes one, and 1 or 0 is stored for it.
+    """
+    count = inputs[0].size
+    out = np.zeros(count, result)
+    lines, names = [], []
+    for number, array in enumerate(inputs):
+        width = array.itemsize
+        name = f"%{_REGISTER[width]}{number + 1}"
+        lines.append(f"mad.wide.u32 %x{number}, %t, {width}, %a{number};")
+        lines.append(f"ld.global.b{8 * width} {name}, [%x{number}];")
+        names.append(name)
+    width = out.itemsize
+    target = "%p0" if predicate else f"%{_REGISTER[width]}0"
+    lines.append(instruction.format(target, *names) + ";")
+    if predicate:
+        lines.append("selp.b32 %r0, 1, 0, %p0;")
+    last = len(inputs)
+    lines.append(f"mad.wide.u32 %o, %t, {width}, %a{last};")
+    lines.append(f"st.global.b{8 * width} [%o], %{_REGISTER[width]}0;")
+    body = "\n".join(["mov.u32 %r79, 0;", f"setp.ge.u32 %p39, %t, {count};", "@%p39 bra DONE;", *lines, "DONE:"])
+    run_kernel(kernel_text(body, last + 1), [*inputs, out], grid=-(-count // 64), block=64)
+    return out
