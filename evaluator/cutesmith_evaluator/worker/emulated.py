@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
@@ -60,7 +60,7 @@ class EmulatedCandidate:
         """The candidate's own module; None for a `ModelNew`."""
         return getattr(self._candidate, "module", None)
 
-    def state_names(self, module: nn.Module) -> Collection[str]:
+    def state_names(self, module: nn.Module) -> frozenset[str]:
         return self._candidate.state_names(module)
 
     def supports(self, module: nn.Module, *inputs: object) -> bool:
