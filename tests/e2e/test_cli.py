@@ -57,6 +57,9 @@ def test_check_gives_a_kernel_of_ours_its_verdict(offered):
     (candidate,) = ended.json["candidates"]
     assert (candidate["origin"], candidate["ok"]) == ("user", None)
     assert set(candidate) >= KEYS_OF_CANDIDATE
+    accepted = cutesmith("accept", offered / "new_gelu.py", "--yes")  # a check takes no offer away
+    assert accepted.status == 0, accepted.stderr
+    assert "new_gelu_cute.supports(self, x)" in (offered / "new_gelu.py").read_text()
 
 
 def test_check_names_the_line_of_a_kernel_that_does_not_compile(offered):

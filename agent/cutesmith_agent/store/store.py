@@ -202,10 +202,11 @@ class Store:
         remove_folders(folders)
 
     def latest(self, file: str, qualname: str) -> FinishedJob | None:
-        """The latest finished job on a class."""
+        """The latest finished job that looked for a kernel for a class; a check of somebody's kernel offers none."""
         row = self._connection.execute(
             "SELECT id, kind, class_hash, report, ended FROM jobs"
-            " WHERE file = ? AND qualname = ? AND state = 'done' ORDER BY ended DESC, rowid DESC LIMIT 1",
+            " WHERE file = ? AND qualname = ? AND kind = 'optimize' AND state = 'done'"
+            " ORDER BY ended DESC, rowid DESC LIMIT 1",
             (file_key(file), qualname),
         ).fetchone()
         return FinishedJob(row[0], row[1], row[2], json.loads(row[3]), row[4]) if row else None

@@ -90,8 +90,10 @@ def _offer(target: Target, candidate: str | None) -> _Offer:
     wanted = candidate or report.best
     chosen = next((each for each in report.candidates if each.id == wanted), None)
     if chosen is None or chosen.ok is False or report.kernel is None:
-        known = ", ".join(each.id for each in report.candidates if each.ok is not False) or "none"
-        raise RefusedError(f"There is no usable candidate {wanted or ''} for {target.qualname} (usable: {known}).")
+        known = ", ".join(each.id for each in report.candidates if each.ok is not False)
+        hint = f"usable: {known}" if known else "the last search found none; run cutesmith optimize again"
+        which = f"candidate {wanted}" if wanted else "kernel"
+        raise RefusedError(f"There is no usable {which} for {target.qualname} ({hint}).")
     kernel = report.kernel if candidate_id(report.kernel.source) == chosen.id else _other(report.kernel, chosen.path)
     return _Offer(report, kernel, chosen.id, job.class_hash)
 
