@@ -46,6 +46,7 @@ def test_optimize_shows_stages_figures_and_the_patch(project):
     for expected in ("NewGELU: pointwise", "compiled, not validated", "registers", "Estimate (roofline, not measured)"):
         assert expected in ended.stdout
     assert "+        if new_gelu_cute.supports(self, x):" in ended.stdout
+    assert f"To take it: cutesmith accept {project / 'new_gelu.py'}::NewGELU" in ended.stdout
     assert (project / "new_gelu.py").read_text().count("new_gelu_cute") == 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -35,6 +36,15 @@ def show_report(report: Report, console: Console) -> None:
     console.print(Text(report.stopped), soft_wrap=True)
     if report.patch:
         show_patch(report.patch, console)
+    if report.kernel is not None:
+        target = f"{_from_here(str(report.task.get('file')))}::{report.task.get('class')}"
+        console.print(Text(f"To take it: cutesmith accept {target}", style="bold"), soft_wrap=True)
+
+
+def _from_here(file: str) -> str:
+    """The path as one would type it in this folder."""
+    here = Path.cwd()
+    return str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else file
 
 
 def _title(report: Report) -> str:
