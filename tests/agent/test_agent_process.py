@@ -248,7 +248,7 @@ def test_a_killed_job_resumes(project: Path):
     (project / "pkg" / "blocks.py").write_text("HALF = 0.5\n")
     report_of(job(project, **broken, resume=True))
     with open_store(project).store as store:
-        latest = store.latest(str(project / "pkg" / "gelu.py"), "NewGELU")
+        latest = store.latest(str(project / "pkg" / "gelu.py"), "NewGELU", kind="check")
         assert latest is not None
         starts = [step.message for step in store.transitions(latest.id) if step.message.startswith("starting")]
     assert len(starts) == 2

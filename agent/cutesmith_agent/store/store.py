@@ -201,13 +201,13 @@ class Store:
             lock.close()
         remove_folders(folders)
 
-    def latest(self, file: str, qualname: str) -> FinishedJob | None:
-        """The latest finished job that looked for a kernel for a class; a check of somebody's kernel offers none."""
+    def latest(self, file: str, qualname: str, *, kind: str = "optimize") -> FinishedJob | None:
+        """The latest finished job of a kind on a class; a check of somebody's kernel offers none."""
         row = self._connection.execute(
             "SELECT id, kind, class_hash, report, ended FROM jobs"
-            " WHERE file = ? AND qualname = ? AND kind = 'optimize' AND state = 'done'"
+            " WHERE file = ? AND qualname = ? AND kind = ? AND state = 'done'"
             " ORDER BY ended DESC, rowid DESC LIMIT 1",
-            (file_key(file), qualname),
+            (file_key(file), qualname, kind),
         ).fetchone()
         return FinishedJob(row[0], row[1], row[2], json.loads(row[3]), row[4]) if row else None
 
