@@ -43,11 +43,12 @@ def unsupported(instruction: Instruction, what: str = "") -> UnsupportedError:
 
 
 class Words:
-    """The words of an opcode after the first."""
+    """The words of an opcode after its name, which is the first `named` of them."""
 
-    def __init__(self, instruction: Instruction) -> None:
+    def __init__(self, instruction: Instruction, named: int = 1) -> None:
         self.instruction = instruction
-        self.name, *self._left = instruction.words
+        self.name = ".".join(instruction.words[:named])
+        self._left = instruction.words[named:]
 
     def flag(self, word: str) -> bool:
         """Whether the word is there; takes it."""

@@ -1,0 +1,119 @@
+"""ld, st, atom and red as steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cutesmith_evaluator.emulator.access import Load, LoadParameter, Store
+from cutesmith_evaluator.emulator.atomics import CHANGES, FLOAT_CHANGES, Update
+from cutesmith_evaluator.emulator.kinds import BITS, DTYPES, INTEGERS, Words, unsupported
+from cutesmith_evaluator.emulator.program import Step
+from cutesmith_evaluator.emulator.ptx import Address, Group, Instruction, Sink, Symbol
+
+if TYPE_CHECKING:
+    from cutesmith_evaluator.emulator.lowering import Lowering
+
+_SPACES = ("param", "global", "shared", "const", "local")
+_ORDERS = ("relaxed", "acquire", "release", "acq_rel", "volatile", "weak", "nc")
+_SCOPES = ("cta", "cluster", "gpu", "sys")
+_CACHE = ("ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1::no_allocate", "L1::evict_last", "L1::evict_first")
+_PREFETCHES = ("L2::64B", "L2::128B", "L2::256B")
+
+
+def _load(lowering: Lowering, words: Words) -> Step:
+    instruction = words.instruction
+    space, kind, count = _access(lowering, words)
+    parts = lowering.targets(instruction.operands[0], instruction)
+    if len(parts) != count:
+        raise unsupported(instruction)
+    element = DTYPES[kind] if kind[0] == "s" else np.dtype(f"u{DTYPES[kind].itemsize}")
+    if any(part and part.dtype.itemsize < element.itemsize for part in parts):
+        raise unsupported(instruction, "into a narrower register")
+    if space == "param":
+        return LoadParameter(_parameter(lowering, instruction), element, parts, instruction.place)
+    location = lowering.location(instruction.operands[1], space, instruction)
+    return Load(location, element, parts, instruction.used_bytes, instruction.place)
+
+
+def _store(lowering: Lowering, words: Words) -> Step:
+    instruction = words.instruction
+    space, kind, count = _access(lowering, words)
+    address, value = instruction.operands
+    items = value.items if isinstance(value, Group) else (value,)
+    if len(items) != count or space in ("param", "const"):
+        raise unsupported(instruction)
+    element = np.dtype(f"u{DTYPES[kind].itemsize}")
+    sources = [lowering.slots.source(item, element, instruction, relaxed=True) for item in items]
+    return Store(lowering.location(address, space, instruction), element, sources, instruction.place)
+
+
+def _atomic(lowering: Lowering, words: Words) -> Step:
+    instruction = words.instruction
+    for known in (_ORDERS, _SCOPES):
+        words.one_of(known, "")
+    space = words.one_of(("global", "shared"), "generic")
+    change = words.one_of(tuple(CHANGES))
+    words.flag("noftz")
+    kind = words.kind((*BITS, *INTEGERS, *FLOAT_CHANGES))
+    words.done()
+    if kind in FLOAT_CHANGES and change != "add":
+        raise unsupported(instruction)
+    dtype = DTYPES[kind]
+    lowering.note_access(space, dtype.itemsize)
+    result, address, *values = instruction.operands if words.name == "atom" else (Sink(), *instruction.operands)
+    return Update(
+        lowering.location(address, space, instruction),
+        dtype,
+        FLOAT_CHANGES.get(kind, CHANGES[change]),
+        [lowering.slots.source(value, dtype, instruction) for value in values],
+        lowering.target(result, instruction),
+        instruction.place,
+    )
+
+
+def _access(lowering: Lowering, words: Words) -> tuple[str, str, int]:
+    """The space, the element's type and the elements of a load or store."""
+    for known in (_ORDERS, _SCOPES, _CACHE, _PREFETCHES):
+        words.one_of(known, "")
+    space = words.one_of(_SPACES, "generic")
+    words.flag("nc")
+    count = words.number() or 1
+    kind = words.kind(tuple(name for name in DTYPES if not name.endswith("x2") and name != "pred"))
+    words.done()
+    unit = DTYPES[kind].itemsize * count
+    if unit > 16:
+        raise unsupported(words.instruction, f"{unit} bytes at once")
+    lowering.note_access(space, min(DTYPES[kind].itemsize, _mask_grain(words.instruction)))
+    return space, kind, count
+
+
+def _parameter(lowering: Lowering, instruction: Instruction) -> int:
+    """The offset in the arguments' bytes."""
+    address = instruction.operands[1]
+    if isinstance(address, Address) and isinstance(address.base, Symbol):
+        for parameter in lowering.kernel.parameters:
+            if parameter.name == address.base.name:
+                return parameter.offset + address.offset
+    raise unsupported(instruction, "its address")
+
+
+def _mask_grain(instruction: Instruction) -> int:
+    """The largest piece that the used bytes of a load are made of."""
+    used = instruction.used_bytes
+    if used is None:
+        return 16
+    for grain in (8, 4, 2):
+        pieces = [(used >> place) & ((1 << grain) - 1) for place in range(0, 16, grain)]
+        if all(piece in (0, (1 << grain) - 1) for piece in pieces):
+            return grain
+    return 1
+
+
+MAKERS: dict[str, Callable[[Lowering, Words], Step]] = {
+    **dict.fromkeys(("ld", "ldu"), _load),
+    "st": _store,
+    **dict.fromkeys(("atom", "red"), _atomic),
+}
