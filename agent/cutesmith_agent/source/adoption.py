@@ -8,9 +8,7 @@ Two hunks: the import, and at the top of forward, below its docstring,
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
 
 from tree_sitter import Node
 
@@ -21,6 +19,7 @@ from cutesmith_agent.source.imports import add_import, find_import, remove_impor
 from cutesmith_agent.source.methods import Method, read_method
 from cutesmith_agent.source.outline import ClassNode, class_nodes
 from cutesmith_agent.source.parsing import Source, parse
+from cutesmith_agent.source.syntax import syntax_problem
 
 _REST_OF_LINE = re.compile(r"[ \t\f]*(?:#[^\r\n]*)?(\r\n|\r|\n)")
 _UNBOUND = {"staticmethod", "classmethod", "property", "torch.jit.script_method", "jit.script_method"}
@@ -203,11 +202,7 @@ def _check_parses(source: Source) -> None:
     lacks."""
     if not source.has_error:
         return
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(source.text.removeprefix("\ufeff"))
-    except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", None)
-        place = f" near line {line}" if line else ""
-        raise EditRefusedError(f"The file has a syntax error{place}: correct it first.") from error
+    problem = syntax_problem(source.text)
+    if problem is not None:
+        place = f" near line {problem[0]}" if problem[0] else ""
+        raise EditRefusedError(f"The file has a syntax error{place}: correct it first.")

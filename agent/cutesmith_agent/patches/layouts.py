@@ -1,0 +1,135 @@
+"""Places that say the same as a quoted text in another layout."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cutesmith_agent.patches import prose
+from cutesmith_agent.patches.indenting import width
+from cutesmith_agent.patches.text import Text, indent_of
+from cutesmith_agent.patches.tokens import Token, plain, tokens
+from cutesmith_agent.source.positions import Span
+
+_WORD = re.compile(r"\w+|-(?=\d)|[+*/<>=%^&|]")
+_ANCHOR = 4  # tokens that are no prose, without which a reworded message is not looked for
+
+
+@dataclass(frozen=True)
+class Match:
+    """A place, from its first to its last token. `indents`: (quoted, real) widths, by line of the quoted text."""
+
+    span: Span
+    indents: tuple[tuple[int, int], ...]
+
+
+def same_tokens(text: Text, find: str) -> list[Match]:
+    """Places with the tokens of `find`; where there is none, those whose messages and docstrings are reworded."""
+    wanted = list(tokens(find).code)
+    ends_in_comma = bool(wanted) and wanted[-1].form == ","
+    if ends_in_comma:
+        wanted.pop()
+    if not wanted:
+        return []
+    found = [at for at in range(len(text.tokens.code) - len(wanted) + 1) if _reads(text, at, wanted)]
+    if not found and sum(token.kind != "prose" for token in wanted) >= _ANCHOR:
+        found = [at for at in range(len(text.tokens.code) - len(wanted) + 1) if _reads_alike(text, at, wanted)]
+    matches = [_match(text, find, at, wanted, ends_in_comma=ends_in_comma) for at in found]
+    return [match for match in matches if text.is_whole(match.span)]
+
+
+def _reads(text: Text, at: int, wanted: Sequence[Token]) -> bool:
+    return all(have.form == want.form for have, want in zip(text.tokens.code[at:], wanted, strict=False))
+
+
+def _reads_alike(text: Text, at: int, wanted: Sequence[Token]) -> bool:
+    pairs = list(zip(text.tokens.code[at:], wanted, strict=False))
+    return all(have.form == want.form or have.kind == want.kind == "prose" for have, want in pairs) and all(
+        prose.is_reworded(have.form, want.form) for have, want in pairs if want.kind == "prose"
+    )
+
+
+def _match(text: Text, find: str, at: int, wanted: Sequence[Token], *, ends_in_comma: bool) -> Match:
+    have = text.tokens.code[at : at + len(wanted)]
+    end = have[-1].end
+    if ends_in_comma and (comma := re.match(r"\s*,", text.text[end:])):
+        end += comma.end()
+    pairs = [
+        (real.depth, width(before), width(indent))
+        for real, want in zip(have, wanted, strict=True)
+        if (before := _before(find, want.start)) is not None and (indent := text.indent(real.start)) is not None
+    ]
+    statements = [pair for pair in pairs if pair[0] == 0] or pairs[:1]
+    return Match(Span(have[0].start, end), tuple((quoted, real) for _, quoted, real in statements))
+
+
+def _before(find: str, char: int) -> str | None:
+    before = find[find.rfind("\n", 0, char) + 1 : char]
+    return before if not before.strip() else None
+
+
+@dataclass(frozen=True)
+class _CodeLine:
+    forms: tuple[str, ...]
+    span: Span
+    indent: int
+
+
+def _code_lines(text: Text) -> list[_CodeLine]:
+    """The lines that hold code, with the tokens that begin on each."""
+    lines: dict[int, list[Token]] = {}
+    for token in text.tokens.code:
+        lines.setdefault(text.line(token.start), []).append(token)
+    return [
+        _CodeLine(
+            tuple(token.form for token in line),
+            Span(line[0].start, line[-1].end),
+            width(indent_of(text.line_text(number))),
+        )
+        for number, line in lines.items()
+    ]
+
+
+def same_lines(text: Text, find: str) -> list[Match]:
+    """Places with the lines of `find`, two or more, in another order."""
+    wanted, have = _code_lines(Text(find)), _code_lines(text)
+    count, forms = len(wanted), Counter(line.forms for line in wanted)
+    if count < 2:
+        return []
+    windows = [have[at : at + count] for at in range(len(have) - count + 1)]
+    return [_reordered(wanted, window) for window in windows if Counter(line.forms for line in window) == forms]
+
+
+def _reordered(wanted: Sequence[_CodeLine], window: Sequence[_CodeLine]) -> Match:
+    indents = {line.forms: line.indent for line in window}
+    pairs = tuple((line.indent, indents[line.forms]) for line in wanted)
+    return Match(Span(window[0].span.start, window[-1].span.end), pairs)
+
+
+def same_words(text: Text, find: str) -> list[Match]:
+    """Places in comments and docstrings with the words of `find`, punctuation and line breaks aside."""
+    wanted, quoted = _words(find), width(indent_of(find.lstrip("\n")))
+    is_comment = all(line.lstrip().startswith("#") for line in find.splitlines() if line.strip())
+    starts = [number for number in range(1, len(text.lines.starts) + 1) if text.is_prose(number, comment=is_comment)]
+    spans = [span for number in starts if (span := _span_of_words(text, number, wanted, comment=is_comment))]
+    return [Match(span, ((quoted, width(text.indent(span.start) or "")),)) for span in spans]
+
+
+def _span_of_words(text: Text, first: int, wanted: list[str], *, comment: bool) -> Span | None:
+    words: list[str] = []
+    for number in range(first, len(text.lines.starts) + 1):
+        words += _words(text.line_text(number))
+        if not text.is_prose(number, comment=comment) or words != wanted[: len(words)] or not words:
+            return None
+        if len(words) == len(wanted):
+            last = text.lines.span(number - 1).start + len(text.line_text(number).rstrip())
+            start = text.lines.span(first - 1).start
+            return Span(start + len(indent_of(text.line_text(first))), last)
+    return None
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(unicodedata.normalize("NFKC", plain(text)).casefold())

@@ -1,0 +1,125 @@
+"""Where in a file a change belongs: one place that the quoted text itself settles, or none.
+
+In this order: the text as it is quoted; the same tokens in another layout, with other comments, or with messages and
+docstrings in other words; the same lines in another order; for comments alone, the same words. Every step wants one
+place only. Names, numbers and operators are never matched by likeness: of two lines that differ in `acc5` and `acc6`,
+one would stand in for the other. `near_line` may be stale, so it never chooses between places; it only casts doubt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from cutesmith_agent.patches import rewriting
+from cutesmith_agent.patches.layouts import Match, same_lines, same_tokens, same_words
+from cutesmith_agent.patches.patch import Change
+from cutesmith_agent.patches.text import Text
+from cutesmith_agent.patches.tokens import plain
+from cutesmith_agent.source.edits import Edit
+from cutesmith_agent.source.positions import Span
+
+_NUMBER = re.compile(r"[ \t]*\d+[ \t]*(?:[|│]|:(?!=)|→|\t)[ ]?")  # as prompts put before lines
+_CLOSE = 2  # lines by which a line number that is right may still be off
+
+
+@dataclass(frozen=True)
+class Unplaced:
+    """`spans`: the places that fit equally well; none where nothing fits. `reason`: what `find` does, in words."""
+
+    reason: str
+    spans: tuple[Span, ...] = ()
+
+
+def place(text: Text, change: Change) -> Edit | Unplaced:
+    """The edit that a change comes to in this file."""
+    result = _place(text, _normal(change))
+    bare = _without_numbers(change)
+    return _place(text, _normal(bare)) if isinstance(result, Unplaced) and not result.spans and bare else result
+
+
+def _normal(change: Change) -> Change:
+    """Line ends as LF, and a last one only where both texts have it: it is no part of what changes."""
+    find, new = (text.replace("\r\n", "\n") for text in (change.find, change.replace))
+    if find.endswith("\n") and not new.endswith("\n") and new:
+        find = find.rstrip("\n")
+    if new.endswith("\n") and not find.endswith("\n"):
+        new = new.rstrip("\n")
+    return replace(change, find=find, replace=new)
+
+
+def _without_numbers(change: Change) -> Change | None:
+    """The change without the line numbers of the prompt before its lines; None where it has none."""
+    if not all(_NUMBER.match(line) for line in change.find.splitlines() if line.strip()):
+        return None
+    find, new = (
+        "".join(_NUMBER.sub("", line, count=1) for line in text.splitlines(keepends=True))
+        for text in (change.find, change.replace)
+    )
+    return replace(change, find=find, replace=new) if find.strip() else None
+
+
+def _place(text: Text, change: Change) -> Edit | Unplaced:
+    standing = _standing(text, change.find)
+    exact = _exact(text, change.find, standing)
+    alike = same_tokens(text, change.find)
+    if exact:
+        return _only_exact(text, change, exact, alike)
+    for matches in _inexact(text, change.find, alike):
+        if len(matches) > 1:
+            return Unplaced("reads so at more than one place", tuple(match.span for match in matches))
+        if matches:
+            return _at(text, change, matches[0])
+    if standing:
+        return Unplaced("stands in the file only as a part of longer names, expressions or texts", tuple(standing))
+    return Unplaced("is not in the file")
+
+
+def _inexact(text: Text, find: str, alike: Sequence[Match]) -> Iterable[Sequence[Match]]:
+    yield alike
+    ascii_only = plain(find)
+    if ascii_only != find:
+        yield same_tokens(text, ascii_only)
+    yield same_lines(text, ascii_only)
+    yield same_words(text, ascii_only)
+
+
+def _at(text: Text, change: Change, match: Match) -> Edit | Unplaced:
+    edit = rewriting.relaid(text, change, match)
+    return edit or Unplaced("is there, but indented in a way that `replace` cannot be fitted to", (match.span,))
+
+
+def _standing(text: Text, find: str) -> list[Span]:
+    """Where the text stands as quoted, be it in the middle of a name."""
+    quoted = find.replace("\n", text.line_end)
+    starts = [match.start() for match in re.finditer(f"(?={re.escape(quoted)})", text.text)]
+    return [Span(start, start + len(quoted)) for start in starts]
+
+
+def _exact(text: Text, find: str, standing: Sequence[Span]) -> list[Span]:
+    """Those places that are whole lines or whole parts of the syntax.
+
+    With its indentation quoted, places at just that indentation go before deeper ones."""
+    spans = [span for span in standing if text.is_whole(span)]
+    margin = [span for span in spans if text.line_start(span.start) == span.start]
+    return margin if margin and find[:1].isspace() else spans
+
+
+def _only_exact(text: Text, change: Change, exact: list[Span], alike: Sequence[Match]) -> Edit | Unplaced:
+    if len(exact) > 1:
+        return Unplaced("is in the file more than once", tuple(exact))
+    (span,) = exact
+    others = [match.span for match in alike if match.span.end <= span.start or match.span.start >= span.end]
+    doubtful = [other for other in others if _is_nearer(text, other, span, change.near_line)]
+    if doubtful:
+        reason = f"is at one place, and at another indentation where near_line {change.near_line} points"
+        return Unplaced(reason, (span, *doubtful))
+    edit = rewriting.literal(text, change, span)
+    return edit or Unplaced("is one line without its indentation, so that of `replace` can be read two ways", (span,))
+
+
+def _is_nearer(text: Text, other: Span, span: Span, near: int | None) -> bool:
+    if near is None or abs(text.line(span.start) - near) <= _CLOSE:
+        return False
+    return abs(text.line(other.start) - near) < abs(text.line(span.start) - near)
