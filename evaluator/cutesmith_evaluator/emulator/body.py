@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cutesmith_evaluator.emulator.declarations import bits_of, declared
 from cutesmith_evaluator.emulator.faults import Place, UnsupportedError
 from cutesmith_evaluator.emulator.operands import parse_operand, split_operands
-from cutesmith_evaluator.emulator.ptx import Guard, Instruction, Register, Variable
+from cutesmith_evaluator.emulator.ptx import Guard, Instruction, Register, Symbol, Variable
 
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+\d+[^\n]*")
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
@@ -17,6 +17,16 @@ _REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.+)$", re.DOTALL)
 _RANGE = re.compile(r"([%\w$]+)<(\d+)>$")
 _INSTRUCTION = re.compile(r"(?:@(!?)([%\w$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.DOTALL)
 _USED_BYTES = re.compile(r'\.pragma\s+"used_bytes_mask\s+(0x[0-9a-fA-F]+|\d+)"')
+
+
+@dataclass
+class Scope:
+    """What braces enclose. `start`: its first instruction; `names`, `labels`: name → unique name."""
+
+    start: int = 0
+    names: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    placed: bool = False  # whether a line of source was seen in it
 
 
 @dataclass
@@ -29,17 +39,22 @@ class Body:
     labels: dict[str, int] = field(default_factory=dict)
     registers: dict[str, int] = field(default_factory=dict)
     variables: list[Variable] = field(default_factory=list)
-    scopes: list[dict[str, str]] = field(default_factory=lambda: [{}])  # name → unique name, innermost last
+    scopes: list[Scope] = field(default_factory=lambda: [Scope()])  # innermost last
     place: Place | None = None
     used_bytes: int | None = None
 
     def known(self, name: str) -> str | None:
-        return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
+        return next((scope.names[name] for scope in reversed(self.scopes) if name in scope.names), None)
 
     def declare(self, name: str, width: int) -> None:
         unique = name if name not in self.registers else f"{name}@{len(self.registers)}"
-        self.scopes[-1][name] = unique
+        self.scopes[-1].names[name] = unique
         self.registers[unique] = width
+
+    def label(self, name: str) -> None:
+        unique = name if len(self.scopes) == 1 else f"{name}@{len(self.labels)}"
+        self.scopes[-1].labels[name] = unique
+        self.labels[unique] = len(self.instructions)
 
 
 def read_body(text: str, kernel: str, first_line: int, files: dict[int, str]) -> Body:
@@ -52,13 +67,13 @@ def read_body(text: str, kernel: str, first_line: int, files: dict[int, str]) ->
         if char.isspace():
             place += 1
         elif loc := _LOC.match(text, place):
-            body.place = Place(files.get(int(loc[1]), ""), int(loc[2])) if int(loc[2]) else body.place
+            _locate(body, files.get(int(loc[1]), ""), int(loc[2]))
             place = loc.end()
         elif char in "{}":
             _scope(body, char)
             place += 1
         elif label := _LABEL.match(text, place):
-            body.labels[label[1]] = len(body.instructions)
+            body.label(label[1])
             place = label.end()
         else:
             found = _STATEMENT.match(text, place)
@@ -72,11 +87,28 @@ def read_body(text: str, kernel: str, first_line: int, files: dict[int, str]) ->
     return body
 
 
+def _locate(body: Body, file: str, line: int) -> None:
+    """Inline assembly has the line of its call once, and then counts on by its own lines: those name nothing."""
+    scope = body.scopes[-1]
+    if line and not (len(body.scopes) > 1 and scope.placed):
+        body.place = Place(file, line)
+        scope.placed = True
+
+
 def _scope(body: Body, brace: str) -> None:
     if brace == "{":
-        body.scopes.append({})
-    else:
-        body.scopes.pop()
+        body.scopes.append(Scope(len(body.instructions)))
+        return
+    scope = body.scopes.pop()
+    if not scope.labels:
+        return
+    for number in range(scope.start, len(body.instructions)):
+        instruction = body.instructions[number]
+        operands = tuple(
+            Symbol(scope.labels[each.name]) if isinstance(each, Symbol) and each.name in scope.labels else each
+            for each in instruction.operands
+        )
+        body.instructions[number] = replace(instruction, operands=operands)
 
 
 def _statement(body: Body, text: str, line: int) -> None:

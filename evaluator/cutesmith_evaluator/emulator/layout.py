@@ -9,8 +9,9 @@ from cutesmith_evaluator.emulator.ptx import Kernel, Module, Variable
 
 SHARED_BASE = 1024  # the first address of shared memory: a pointer that was never set is caught
 LOCAL_BASE = 1 << 20
-SHARED_WINDOW = 0x7E00_0000_0000  # of the generic address space
-LOCAL_WINDOW = 0x7F00_0000_0000
+SHARED_WINDOW = 1 << 56  # of the generic address space, beyond what a process has
+LOCAL_WINDOW = 2 << 56
+PARAM_WINDOW = 3 << 56
 
 
 @dataclass(frozen=True)

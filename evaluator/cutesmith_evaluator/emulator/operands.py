@@ -16,6 +16,7 @@ from cutesmith_evaluator.emulator.ptx import (
     Sink,
     Special,
     Symbol,
+    TensorAddress,
 )
 
 _INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?$")
@@ -47,7 +48,7 @@ def parse_operand(text: str, known: Known) -> Operand:
     if text[0] == "{" and text[-1] == "}":
         return Group(tuple(parse_operand(part, known) for part in split_operands(text[1:-1])))
     if text[0] == "[" and text[-1] == "]":
-        return _address(text[1:-1].strip(), known)
+        return _bracketed(text[1:-1].strip(), known)
     if text[0] == "!":
         return Negated(_register(text[1:].strip(), known))
     if "|" in text:
@@ -81,6 +82,16 @@ def _register(text: str, known: Known) -> Register:
     if unique is None:
         raise ValueError(f"`{text}` is no register")
     return Register(unique)
+
+
+def _bracketed(text: str, known: Known) -> Address | TensorAddress:
+    address, *coordinates = split_operands(text)
+    if not coordinates:
+        return _address(address, known)
+    group = parse_operand(coordinates[0], known)
+    if len(coordinates) != 1 or not isinstance(group, Group):
+        raise ValueError(f"`[{text}]` is no address")
+    return TensorAddress(_address(address, known), group.items)
 
 
 def _address(text: str, known: Known) -> Address:

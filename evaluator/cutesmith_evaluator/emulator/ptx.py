@@ -46,6 +46,14 @@ class Address:
 
 
 @dataclass(frozen=True)
+class TensorAddress:
+    """`[base + offset, {c0, c1, ...}]`: a tensor map and the coordinates of a box in it."""
+
+    map: Address
+    coordinates: tuple[Operand, ...]
+
+
+@dataclass(frozen=True)
 class Group:
     """`{a, b, c, d}`."""
 
@@ -72,7 +80,7 @@ class Sink:
     """`_`: a result that nobody wants."""
 
 
-Operand = Register | Special | Immediate | Symbol | Address | Group | Pair | Negated | Sink
+Operand = Register | Special | Immediate | Symbol | Address | TensorAddress | Group | Pair | Negated | Sink
 
 
 @dataclass(frozen=True)
