@@ -37,9 +37,10 @@ def run_kernel(
     text: str,
     arrays: Sequence[np.ndarray],
     *,
-    grid: int = 1,
+    grid: int | tuple[int, int, int] = 1,
     block: int = 32,
     shared: int = 0,
+    cluster: tuple[int, int, int] = (1, 1, 1),
     device: Device | None = None,
 ) -> Device:
     """Launches `k` on the arrays' memory."""
@@ -48,7 +49,8 @@ def run_kernel(
     for number, array in enumerate(arrays):
         device.memory.add(Allocation(array.ctypes.data, array.nbytes, f"array {number}"))
     arguments = b"".join(array.ctypes.data.to_bytes(8, "little") for array in arrays)
-    device.launch(loaded, "k", Launch((grid, 1, 1), (block, 1, 1), shared, arguments))
+    extents = (grid, 1, 1) if isinstance(grid, int) else grid
+    device.launch(loaded, "k", Launch(extents, (block, 1, 1), shared, arguments, cluster=cluster))
     return device
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cutesmith_evaluator.emulator.faults import Place, UnsupportedError
-from cutesmith_evaluator.emulator.layout import LOCAL_WINDOW, SHARED_WINDOW
-from cutesmith_evaluator.emulator.memory import UNITS
+from cutesmith_evaluator.emulator.layout import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW
+from cutesmith_evaluator.emulator.memory import UNITS, AccessFaultError
 from cutesmith_evaluator.emulator.steps import Target, typed
 
 if TYPE_CHECKING:
@@ -48,9 +48,29 @@ def _resolved(addresses: Array) -> tuple[str, Array]:
     raise UnsupportedError("an access whose generic addresses lie in several memories at once is not emulated yet")
 
 
-def slab_of(batch: Batch, space: str, numbers: Array) -> tuple[Slab, Array]:
-    """Shared or local memory, and the row of each thread in it."""
-    return (batch.shared, batch.blocks[numbers]) if space == "shared" else (batch.local, numbers)
+def slab_of(batch: Batch, space: str, numbers: Array, addresses: Array) -> tuple[Slab, Array, Array]:
+    """Shared or local memory; the row in it and the address there of each access."""
+    if space != "shared":
+        return batch.local, numbers, addresses
+    return batch.shared, *shared_rows(batch, numbers, addresses)
+
+
+def shared_rows(batch: Batch, numbers: Array, addresses: Array) -> tuple[Array, Array]:
+    """The block whose shared memory is meant, by number in the batch, and the address there."""
+    rows = batch.blocks[numbers]
+    rank = addresses >> np.uint64(RANK_SHIFT)
+    if not rank.any():
+        return rows, addresses
+    size = batch.shape.cluster_size
+    if size == 1 and (rank != 1).any():  # no cluster: the memory itself says what is wrong
+        return rows, addresses
+    beyond = rank > size
+    if beyond.any():
+        position = int(np.flatnonzero(beyond)[0])
+        words = f"accesses shared memory at 0x{int(addresses[position]):x}, in no block of its cluster"
+        raise AccessFaultError("out-of-bounds", words, position, int(addresses[position]))
+    rows = np.where(rank > 0, rows - rows % size + rank.astype(np.int64) - 1, rows)
+    return rows, addresses & np.uint64((1 << RANK_SHIFT) - 1)
 
 
 @dataclass
@@ -80,7 +100,7 @@ class Load:
             items = batch.memory.load(addresses, unit, self.used)
             batch.counts.add_global("global load", addresses, numbers, unit)
             return items
-        slab, rows = slab_of(batch, space, numbers)
+        slab, rows, addresses = slab_of(batch, space, numbers, addresses)
         items = slab.load(rows, addresses, unit, numbers, self.used)
         if space == "shared":
             batch.counts.add_shared("shared load", addresses, numbers, unit)
@@ -140,7 +160,7 @@ class Store:
             batch.memory.store(addresses, unit, items)
             batch.counts.add_global("global store", addresses, numbers, unit)
             return
-        slab, rows = slab_of(batch, space, numbers)
+        slab, rows, addresses = slab_of(batch, space, numbers, addresses)
         slab.store(rows, addresses, unit, numbers, items)
         if space == "shared":
             batch.counts.add_shared("shared store", addresses, numbers, unit)

@@ -59,7 +59,7 @@ class Update:
         numbers = batch.numbers[active]
         values = [batch.spread(typed(batch.values[slot], self.dtype))[active] for slot in self.sources]
         if space == "shared":
-            slab, rows = slab_of(batch, space, numbers)
+            slab, rows, addresses = slab_of(batch, space, numbers, addresses)
             memory, index = slab.update(rows, addresses, unit)
             old = self._in_turn(memory.view(self.dtype), index, values)
         else:

@@ -17,7 +17,7 @@ Parked = dict[tuple[int, int], Array]  # (block that goes on, block that ended i
 
 
 def released(batch: Batch, parked: Parked) -> tuple[Parked, dict[int, Array]]:
-    """What stays parked, and the threads that go on by block. Raises FaultError when nobody can."""
+    """What stays parked, and the threads that go on by block. Raises FaultError for who is not where it has to be."""
     free: dict[int, Array] = {}
     numbers = {key: _barrier_numbers(batch, key) for key in parked if key[1] >= 0}
     for number in sorted({int(value) for values in numbers.values() for value in np.unique(values)}):
@@ -33,9 +33,11 @@ def released(batch: Batch, parked: Parked) -> tuple[Parked, dict[int, Array]]:
                 parked[key] = parked[key] & ~leaving
         _check_nobody_left(batch, waiting, complete)
         _check_warps_together(batch, {key: mask & go for key, mask in waiting.items()})
-        batch.clock.pass_block_barrier(np.flatnonzero(complete))
-    if not free:
-        raise _deadlock(batch, parked)
+        if batch.order is None:
+            batch.clock.pass_block_barrier(np.flatnonzero(complete))
+        else:
+            batch.order.pass_barrier(np.flatnonzero(np.logical_or.reduce(list(waiting.values())) & go))
+        batch.events += 1
     return {key: mask for key, mask in parked.items() if mask.any()}, free
 
 
@@ -93,7 +95,7 @@ def _check_warps_together(batch: Batch, leaving: Parked) -> None:
             raise FaultError("barrier-divergence", words, place=place, culprit=batch.culprit(thread))
 
 
-def _deadlock(batch: Batch, parked: Parked) -> FaultError:
+def deadlock(batch: Batch, parked: Parked) -> FaultError:
     """Some wait, and nobody is left who could come."""
     key, mask = next(iter(parked.items()))
     thread = int(np.flatnonzero(mask)[0])

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from cutesmith_evaluator.emulator.clusters import ClusterBarrier
 from cutesmith_evaluator.emulator.counts import Counts
 from cutesmith_evaluator.emulator.faults import Culprit, EmulationError, FaultError, Place
 from cutesmith_evaluator.emulator.layout import LOCAL_BASE, SHARED_BASE
+from cutesmith_evaluator.emulator.mbarriers import Mbarriers
 from cutesmith_evaluator.emulator.memory import AccessFaultError, GlobalMemory
+from cutesmith_evaluator.emulator.order import Order
 from cutesmith_evaluator.emulator.program import Barrier, BasicBlock, Branch, Exit, Program
-from cutesmith_evaluator.emulator.races import Clock
+from cutesmith_evaluator.emulator.races import Clock, Tracker
 from cutesmith_evaluator.emulator.slabs import Slab
 from cutesmith_evaluator.emulator.steps import Target
+from cutesmith_evaluator.emulator.waiting import Held
 
 WARP = 32
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -24,12 +29,13 @@ Triple = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Shape:
-    """`first` and `count`: the blocks of this batch, by number in the grid."""
+    """`first` and `count`: the blocks of this batch, by number in the grid; by cluster, where those are larger."""
 
     grid: Triple
     block: Triple
     first: int
     count: int
+    cluster: Triple = (1, 1, 1)
 
     @property
     def threads(self) -> int:
@@ -40,6 +46,22 @@ class Shape:
     def padded(self) -> int:
         """Threads of a block filled up to whole warps; those added never run."""
         return -(-self.threads // WARP) * WARP
+
+    @property
+    def cluster_size(self) -> int:
+        return math.prod(self.cluster)
+
+    @property
+    def block_numbers(self) -> Array:
+        """Of each block of the batch, its number in the grid: cluster by cluster, within one by rank."""
+        places = self.first + np.arange(self.count)
+        if self.cluster_size == 1:
+            return places
+        clusters = (self.grid[0] // self.cluster[0], self.grid[1] // self.cluster[1], self.grid[2] // self.cluster[2])
+        outer = coordinates(places // self.cluster_size, clusters)
+        inner = coordinates(places % self.cluster_size, self.cluster)
+        x, y, z = (outer[axis] * self.cluster[axis] + inner[axis] for axis in range(3))
+        return x + self.grid[0] * (y + self.grid[1] * z)
 
 
 class Batch:
@@ -57,8 +79,13 @@ class Batch:
         self.program, self.shape, self.arguments, self.memory, self.counts = program, shape, arguments, memory, counts
         self.size = shape.count * shape.padded
         self.numbers, self.blocks, self.threads = _numbering(shape.count, shape.padded)
-        self.clock = Clock(shape.count, shape.padded)
         shared_bytes = max(program.shared_bytes, program.dynamic_offset + dynamic_shared if dynamic_shared else 0)
+        self.order: Order | None = None
+        self.clock: Tracker = Clock(shape.count, shape.padded)
+        if program.by_warps:
+            self.clock = self.order = order = Order(shape.count, shape.padded, shape.cluster_size)
+            self.mbarriers = Mbarriers(shape.count, shared_bytes, SHARED_BASE, order)
+            self.cluster_barrier = ClusterBarrier(self.size, shape.cluster_size * shape.padded, order)
         self.shared = Slab("shared", shape.count, shared_bytes, SHARED_BASE, program.grain, self.clock)
         self.local = Slab("local", self.size, program.local_bytes, LOCAL_BASE, program.grain, None)
         self.alive = self.threads < shape.threads
@@ -66,6 +93,8 @@ class Batch:
         self.values: list[Any] = [program.constants.get(slot) for slot in range(program.slots)]
         self._ready: dict[int, Array] = {0: self.alive.copy()}
         self._parked: dict[tuple[int, int], Array] = {}  # (block that goes on, block that ended in a barrier)
+        self._held = Held(self)
+        self.events = 0  # what others may wait for: stores, arrivals, ends
         self._step_place: Place | None = None
 
     def run(self) -> None:
@@ -105,7 +134,13 @@ class Batch:
     def culprit(self, number: int) -> Culprit:
         """The thread of that number in the batch."""
         block, thread = divmod(number, self.shape.padded)
-        return Culprit(_coordinates(self.shape.first + block, self.shape.grid), _coordinates(thread, self.shape.block))
+        in_grid = int(self.shape.block_numbers[block])
+        return Culprit(coordinates(in_grid, self.shape.grid), coordinates(thread, self.shape.block))
+
+    def at(self, place: Place | None, mask: Array) -> None:
+        """What follows is done for these threads at this line."""
+        self._step_place = place
+        self.mask = None if mask.all() else mask
 
     # Who runs next
 
@@ -116,8 +151,13 @@ class Batch:
             mask = self._converged(index, block, mask)
             if not mask.any():
                 return
+        if block.gate is not None:
+            mask = self._held.let_through(index, block, mask)
+            if not mask.any():
+                return
         active = int(np.count_nonzero(mask))
         self.mask = None if active == self.size else mask
+        self.events += block.changes_something
         self.counts.add_block(block, active)
         for step in block.steps:
             self._step_place = step.place
@@ -137,6 +177,7 @@ class Batch:
             case Exit(slot, negated):
                 leaving = mask if slot is None else self._split(slot, negated, mask)
                 self.alive &= ~leaving
+                self.events += 1
                 self._go(index + 1, mask & ~leaving)
             case Barrier():
                 self._park(index, mask)
@@ -174,14 +215,19 @@ class Batch:
 
     def _release(self) -> bool:
         """Lets those go on whose barrier is complete. Nobody to let go while some wait: a deadlock."""
-        if not self._parked:
-            return False
-        from cutesmith_evaluator.emulator.barriers import released
+        from cutesmith_evaluator.emulator.barriers import deadlock, released
 
-        self._parked, free = released(self, self._parked)
+        free = self._held.released()
+        if not free and self._parked:
+            self._parked, free = released(self, self._parked)
+        free = free or self._held.given_up(self._parked)
+        if not free and self._held:
+            raise self._held.deadlock(self._parked)
+        if not free and self._parked:
+            raise deadlock(self, self._parked)
         for index, mask in free.items():
             self._go(index, mask)
-        return True
+        return bool(free)
 
     def _placed(self, error: EmulationError) -> EmulationError:
         """The error with the kernel, the line and the thread filled in."""
@@ -205,6 +251,7 @@ def _numbering(count: int, padded: int) -> tuple[Array, Array, Array]:
     return arrays
 
 
-def _coordinates(number: int, extents: Triple) -> Triple:
+def coordinates(number: Any, extents: Triple) -> tuple[Any, Any, Any]:
+    """Of a block or thread by its number, or of an array of them."""
     x, y, _ = extents
     return number % x, number // x % y, number // (x * y)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from cutesmith_evaluator.emulator.faults import UnsupportedError
-from cutesmith_evaluator.emulator.flow import Flow, flow_of
+from cutesmith_evaluator.emulator.flow import Flow, ends_block, flow_of, is_gate
 from cutesmith_evaluator.emulator.kinds import DTYPES, Words, unsupported
 from cutesmith_evaluator.emulator.layout import Layout
 from cutesmith_evaluator.emulator.lowering import Lowering
-from cutesmith_evaluator.emulator.program import Barrier, BasicBlock, Branch, Exit, Program
+from cutesmith_evaluator.emulator.program import Barrier, BasicBlock, Branch, Exit, Gate, Program
 from cutesmith_evaluator.emulator.ptx import Instruction, Kernel, Symbol
 from cutesmith_evaluator.emulator.slots import Slots
 from cutesmith_evaluator.emulator.steps import Guarded
@@ -39,6 +41,7 @@ def _compile(kernel: Kernel, layout: Layout) -> Program:
         layout.dynamic_offset,
         layout.local_bytes,
         lowering.grain,
+        flow.by_warps,
     )
 
 
@@ -49,14 +52,18 @@ def _block(kernel: Kernel, flow: Flow, number: int, slots: Slots, lowering: Lowe
         block.place = block.place or instruction.place
         name = instruction.words[0]
         _count(block, name)
-        if name in ("bra", "ret", "exit", "bar", "barrier") and not _is_warp_barrier(instruction):
+        if ends_block(instruction) and name != "trap":
             block.end = _end(instruction, flow, slots)
             continue
         step = lowering.step(instruction, number)
         if (member := lowering.member_slot(instruction)) is not None:
             block.member_slot = member
-        if instruction.guard:
-            step = Guarded(step, slots.register(instruction.guard.register), instruction.guard.negated)
+        guard = instruction.guard
+        where = (slots.register(guard.register), guard.negated) if guard else None
+        if is_gate(instruction):
+            block.gate, block.guard = cast(Gate, step), where
+        if where:
+            step = Guarded(step, *where)
         block.steps.append(step)
         _count(block, step.family, name)
     return block
@@ -69,10 +76,6 @@ def _count(block: BasicBlock, family: str, instead_of: str = "") -> None:
         block.families[family] = block.families.get(family, 0) + 1
     elif family in names:
         block.families[names[family]] = block.families.get(names[family], 0) + 1
-
-
-def _is_warp_barrier(instruction: Instruction) -> bool:
-    return instruction.words[:2] == ["bar", "warp"]
 
 
 def _end(instruction: Instruction, flow: Flow, slots: Slots) -> Branch | Exit | Barrier:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from cutesmith_evaluator.emulator.ptx import Group, Instruction, Kernel, Operand, Pair, Register, Symbol
 
 _ENDS = ("bra", "ret", "exit", "barrier", "trap")
+ALIGNED = ("wgmma", "setmaxnreg")  # all lanes of a warp execute it together
 _NO_RESULT = ("st", "red", "bra", "bar", "barrier", "ret", "exit", "membar", "fence", "prefetch")
 
 
@@ -21,6 +22,7 @@ class Flow:
     in_loop: tuple[bool, ...]
     definitions: Counter[str]
     waits: bool  # whether threads may wait for others anywhere in the kernel
+    by_warps: bool  # whether they do so by other means than whole blocks and warps
 
     def instructions(self, block: int) -> range:
         ends = (*self.starts[1:], len(self.kernel.body))
@@ -40,25 +42,44 @@ def flow_of(kernel: Kernel) -> Flow:
     for index, instruction in enumerate(kernel.body):
         if ends_block(instruction):
             starts.add(index + 1)
-        if is_collective(instruction):
+        if is_collective(instruction) or is_gate(instruction):
             starts.add(index)
     ordered = tuple(sorted(start for start in starts if start < len(kernel.body)))
     numbers = {start: number for number, start in enumerate(ordered)}
     targets = {label: numbers[start] for label, start in kernel.labels.items() if start in numbers}
     definitions = Counter(name for each in kernel.body for name in _written(each))
-    waits = any(is_collective(each) or each.words[0] in ("bar", "barrier") for each in kernel.body)
-    return Flow(kernel, ordered, targets, _in_loop(kernel, ordered, targets), definitions, waits)
+    by_warps = any(_orders_warps(each) for each in kernel.body)
+    waits = by_warps or any(is_collective(each) or each.words[0] in ("bar", "barrier") for each in kernel.body)
+    return Flow(kernel, ordered, targets, _in_loop(kernel, ordered, targets), definitions, waits, by_warps)
 
 
 def ends_block(instruction: Instruction) -> bool:
     first, *rest = instruction.words
+    if rest[:1] == ["cluster"]:
+        return False
     return first in _ENDS or (first == "bar" and rest[:1] != ["warp"])
 
 
 def is_collective(instruction: Instruction) -> bool:
     """Whether lanes of a warp wait for each other there."""
     first, *rest = instruction.words
+    if first in ALIGNED or rest[:1] == ["cluster"]:
+        return "aligned" in rest
     return (first in ("shfl", "vote", "match", "redux", "elect") and "sync" in rest) or rest[:2] == ["warp", "sync"]
+
+
+def is_gate(instruction: Instruction) -> bool:
+    """Whether threads may be held before it until something has come to pass."""
+    return any(word in instruction.words for word in ("test_wait", "try_wait")) or instruction.words[1:3] == [
+        "cluster",
+        "wait",
+    ]
+
+
+def _orders_warps(instruction: Instruction) -> bool:
+    first, *rest = instruction.words
+    counted = first in ("bar", "barrier") and rest[:1] != ["warp"] and len(instruction.operands) > 1
+    return counted or first in ("mbarrier", "wgmma", "mapa", "st.async") or "bulk" in rest or rest[:1] == ["cluster"]
 
 
 def _written(instruction: Instruction) -> list[str]:

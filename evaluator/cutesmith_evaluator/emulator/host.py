@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from cutesmith_evaluator.emulator.device import Device, LoadedModule
 from cutesmith_evaluator.emulator.faults import EmulationError, UnsupportedError
-from cutesmith_evaluator.emulator.launch import Launch
+from cutesmith_evaluator.emulator.launch import Launch, Triple
 from cutesmith_evaluator.emulator.packing import Value, entry_of
 from cutesmith_evaluator.emulator.properties import Properties
 from cutesmith_evaluator.emulator.ptx import Kernel
@@ -128,19 +128,20 @@ class HostFunction:
 
     def _launch(self, config: int, kernel: int, arguments: int) -> None:
         gx, gy, gz, bx, by, bz, shared, _, attributes, count = struct.unpack("<6IQQQI", ctypes.string_at(config, 52))
+        cluster = (1, 1, 1)
         for number in range(count):
             kind = ctypes.string_at(attributes + number * _ATTRIBUTE_BYTES, 20)
-            identity, _, *cluster = struct.unpack("<IIIII", kind)
-            if identity == _CLUSTER_DIMENSION and cluster != [1, 1, 1]:
-                raise UnsupportedError("a launch with thread block clusters is not emulated yet")
-        self._run(kernel, (gx, gy, gz), (bx, by, bz), shared, arguments)
+            identity, _, x, y, z = struct.unpack("<IIIII", kind)
+            cluster = (x, y, z) if identity == _CLUSTER_DIMENSION else cluster
+        self._run(kernel, (gx, gy, gz), (bx, by, bz), shared, arguments, cluster)
 
     def _run(
-        self, handle: int, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int, arguments: int
+        self, handle: int, grid: Triple, block: Triple, shared: int, arguments: int, cluster: Triple = (1, 1, 1)
     ) -> None:
         name = self._kernels[handle - 1]
         data = _argument_bytes(self._module.module.kernels[name], arguments)
-        config = Launch(grid, block, shared, data, self._properties.shared_per_block)
+        limits = (self._properties.shared_per_block, cluster, self._properties.blocks_per_cluster)
+        config = Launch(grid, block, shared, data, *limits)
         self._device.launch(self._module, name, config)
 
 

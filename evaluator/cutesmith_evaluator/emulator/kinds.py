@@ -77,6 +77,11 @@ class Words:
                 return word
         raise unsupported(self.instruction)
 
+    def space(self, spaces: Sequence[str]) -> str:
+        """The memory that is meant; all of the cluster's shared memory is one, by its addresses."""
+        found = self.one_of((*spaces, "shared::cta", "shared::cluster"), "generic")
+        return found.partition("::")[0]
+
     def number(self) -> int | None:
         """What is left of a vector's word, "v4" → 4."""
         word = self.one_of(("v2", "v4", "v8"), "")

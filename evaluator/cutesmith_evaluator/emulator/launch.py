@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,13 +22,18 @@ Triple = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Launch:
-    """`arguments`: the kernel's parameters at their offsets. `shared_limit`: bytes that a block may have."""
+    """`arguments`: the kernel's parameters at their offsets. `shared_limit`: bytes that a block may have.
+
+    `cluster_limit`: blocks that a cluster may have.
+    """
 
     grid: Triple
     block: Triple
     dynamic_shared: int
     arguments: bytes
     shared_limit: int = 232448
+    cluster: Triple = (1, 1, 1)
+    cluster_limit: int = 16
 
 
 def launch(
@@ -46,7 +52,7 @@ def launch(
     total = config.grid[0] * config.grid[1] * config.grid[2]
     step = _blocks_of_batch(program, config)
     for first in range(0, total, step):
-        shape = Shape(config.grid, config.block, first, min(step, total - first))
+        shape = Shape(config.grid, config.block, first, min(step, total - first), config.cluster)
         batch = Batch(program, shape, config.arguments, memory, config.dynamic_shared, counts)
         special_values(batch, config.dynamic_shared)
         batch.run()
@@ -70,9 +76,20 @@ def _check_limits(program: Program, config: Launch) -> None:
         raise FaultError(
             "launch-limit", f"{name} is launched with a grid of {config.grid}; every extent is at least 1", name
         )
+    _check_cluster(name, config)
     shared = max(program.shared_bytes, program.dynamic_offset + config.dynamic_shared)
     if shared > config.shared_limit:
         words = f"{name} wants {shared} bytes of shared memory per block (at most {config.shared_limit})"
+        raise FaultError("launch-limit", words, name)
+
+
+def _check_cluster(name: str, config: Launch) -> None:
+    size = math.prod(config.cluster)
+    if not 0 < size <= config.cluster_limit:
+        words = f"{name} is launched in clusters of {config.cluster}; this device has clusters of 1 to "
+        raise FaultError("launch-limit", f"{words}{config.cluster_limit} blocks", name)
+    if any(extent % along for extent, along in zip(config.grid, config.cluster, strict=True)):
+        words = f"{name} is launched with a grid of {config.grid}, which clusters of {config.cluster} do not divide"
         raise FaultError("launch-limit", words, name)
 
 
@@ -80,4 +97,9 @@ def _blocks_of_batch(program: Program, config: Launch) -> int:
     padded = -(-config.block[0] * config.block[1] * config.block[2] // WARP) * WARP
     shared = program.dynamic_offset + config.dynamic_shared + 1
     pieces = max(1, 16 // program.grain)
-    return max(1, min(_THREADS // padded, _SHARED_BYTES // (shared * 2 * pieces)))
+    cluster = math.prod(config.cluster)
+    per_byte = 2 * pieces
+    if program.by_warps:  # each piece has the clocks of all agents that may have read it
+        per_byte = 2 + (24 + 12 * cluster * padded // WARP) // program.grain
+    blocks = min(_THREADS // padded, _SHARED_BYTES // (shared * per_byte))
+    return max(1, blocks // cluster) * cluster

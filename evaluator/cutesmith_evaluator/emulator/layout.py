@@ -12,6 +12,7 @@ LOCAL_BASE = 1 << 20
 SHARED_WINDOW = 1 << 56  # of the generic address space, beyond what a process has
 LOCAL_WINDOW = 2 << 56
 PARAM_WINDOW = 3 << 56
+RANK_SHIFT = 24  # an address of shared memory in another block of the cluster has that one's rank plus 1 from here on
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ def lay_out(module: Module, kernel: Kernel, global_addresses: dict[str, int]) ->
     """Shared and local variables in the order of their declarations, the launch's dynamic memory last."""
     variables = (*module.variables, *kernel.variables)
     shared = [variable for variable in variables if variable.space == "shared"]
-    addresses = dict(global_addresses)
+    addresses = dict(global_addresses) | {each.name: each.offset for each in kernel.parameters}
     static = _place(addresses, (each for each in shared if each.size), SHARED_BASE)
     dynamic = [each for each in shared if not each.size]
     align = max((each.align for each in dynamic), default=1)

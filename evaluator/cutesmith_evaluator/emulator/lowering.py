@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cutesmith_evaluator.emulator.access import Location
-from cutesmith_evaluator.emulator.flow import Flow
+from cutesmith_evaluator.emulator.flow import Flow, is_collective
 from cutesmith_evaluator.emulator.kinds import U32, U64, Words, unsupported
 from cutesmith_evaluator.emulator.makers import MAKERS
 from cutesmith_evaluator.emulator.operation import Operation
@@ -49,9 +49,11 @@ class Lowering:
 
     def member_slot(self, instruction: Instruction) -> int | None:
         """The slot of the lanes that a warp-wide instruction waits for."""
-        if instruction.words[0] in ("shfl", "vote") or instruction.words[:2] == ["bar", "warp"]:
-            return self.slots.source(instruction.operands[-1], U32, instruction)
-        return None
+        if not is_collective(instruction):
+            return None
+        if "aligned" in instruction.words:
+            return self.slots.constant(0xFFFFFFFF, U32)
+        return self.slots.source(instruction.operands[-1], U32, instruction)
 
     def note_access(self, space: str, size: int) -> None:
         """Shared and local memory is looked at in pieces no larger than its smallest access."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cutesmith_evaluator.emulator import memory_makers, move_makers, warp_makers
+from cutesmith_evaluator.emulator import mbarrier_makers, memory_makers, move_makers, warp_makers
 from cutesmith_evaluator.emulator.kinds import Words
 from cutesmith_evaluator.emulator.program import Step
 
@@ -20,4 +20,5 @@ MAKERS: dict[str, Callable[[Lowering, Words], Step]] = {
     **memory_makers.MAKERS,
     **move_makers.MAKERS,
     **warp_makers.MAKERS,
+    **mbarrier_makers.MAKERS,
 }

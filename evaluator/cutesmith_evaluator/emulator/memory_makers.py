@@ -54,7 +54,7 @@ def _atomic(lowering: Lowering, words: Words) -> Step:
     instruction = words.instruction
     for known in (_ORDERS, _SCOPES):
         words.one_of(known, "")
-    space = words.one_of(("global", "shared"), "generic")
+    space = words.space(("global", "shared"))
     change = words.one_of(tuple(CHANGES))
     words.flag("noftz")
     kind = words.kind((*BITS, *INTEGERS, *FLOAT_CHANGES))
@@ -78,7 +78,7 @@ def _access(lowering: Lowering, words: Words) -> tuple[str, str, int]:
     """The space, the element's type and the elements of a load or store."""
     for known in (_ORDERS, _SCOPES, _CACHE, _PREFETCHES):
         words.one_of(known, "")
-    space = words.one_of(_SPACES, "generic")
+    space = words.space(_SPACES)
     words.flag("nc")
     count = words.number() or 1
     kind = words.kind(tuple(name for name in DTYPES if not name.endswith("x2") and name != "pred"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cutesmith_evaluator.emulator.kinds import BITS, BOOL, DTYPES, INTEGERS, U64, Words
-from cutesmith_evaluator.emulator.layout import LOCAL_WINDOW, SHARED_WINDOW
+from cutesmith_evaluator.emulator.layout import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 from cutesmith_evaluator.emulator.operation import Operation
 from cutesmith_evaluator.emulator.program import Step
 from cutesmith_evaluator.emulator.ptx import Group, Operand
@@ -17,7 +17,7 @@ from cutesmith_evaluator.emulator.steps import Compute
 if TYPE_CHECKING:
     from cutesmith_evaluator.emulator.lowering import Lowering
 
-_WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "global": 0, "const": 0, "param": 0}
+_WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "global": 0, "const": 0, "param": PARAM_WINDOW}
 
 
 def _move(lowering: Lowering, words: Words) -> Step:
@@ -47,7 +47,7 @@ def _moved(
 def _cvta(lowering: Lowering, words: Words) -> Step:
     """Between generic addresses and those of one memory."""
     back = words.flag("to")
-    window = _WINDOWS[words.one_of(tuple(_WINDOWS))]
+    window = _WINDOWS[words.space(tuple(_WINDOWS))]
     words.kind(("u64",))
     words.done()
     step = np.uint64((-window if back else window) % (1 << 64))

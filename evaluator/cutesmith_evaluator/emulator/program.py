@@ -12,6 +12,27 @@ if TYPE_CHECKING:
     from cutesmith_evaluator.emulator.batch import Batch
 
 
+_SEEN_BY_OTHERS = frozenset(("store", "atomic", "barrier", "mbarrier", "bulk copy"))
+
+
+class Gate(Protocol):
+    """What holds threads before a block. All methods are for the threads that the batch's mask names.
+
+    `timed`: when nobody else can go on, they may go on all the same, and see that they waited in vain.
+    """
+
+    @property
+    def place(self) -> Place | None: ...
+    @property
+    def timed(self) -> bool: ...
+    def passes(self, batch: Batch) -> Any:
+        """A boolean per thread of the batch."""
+
+    def waits_for(self, batch: Batch) -> str:
+        """What the first of the threads waits for, in words."""
+        ...
+
+
 class Step(Protocol):
     """One instruction, for all threads of a batch that its mask names. `family`: what it counts as."""
 
@@ -48,13 +69,23 @@ class Barrier:
 
 @dataclass
 class BasicBlock:
-    """Steps without a jump, then `end` (None: the next block). `member_slot`: the lanes its first step waits for."""
+    """Steps without a jump, then `end` (None: the next block).
+
+    `member_slot`: the lanes its first step waits for. `gate`: what that step waits for, under `guard` (slot, negated).
+    """
 
     steps: list[Step] = field(default_factory=list)
     end: Branch | Exit | Barrier | None = None
     member_slot: int | None = None
+    gate: Gate | None = None
+    guard: tuple[int, bool] | None = None
     place: Place | None = None
     families: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether other threads can see that it ran."""
+        return not _SEEN_BY_OTHERS.isdisjoint(self.families)
 
 
 @dataclass(frozen=True)
@@ -70,3 +101,4 @@ class Program:
     dynamic_offset: int  # where that part begins
     local_bytes: int
     grain: int  # the smallest access to shared or local memory, in bytes
+    by_warps: bool  # warps wait for each other by other means than barriers of the whole block

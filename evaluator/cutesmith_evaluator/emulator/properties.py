@@ -15,6 +15,7 @@ class Properties:
     shared_per_multiprocessor: int
     threads_per_multiprocessor: int = 2048
     blocks_per_multiprocessor: int = 32
+    blocks_per_cluster: int = 1
 
     def attribute(self, number: int) -> int | None:
         """The value of a cudaDeviceAttr; None for one that nobody needed so far."""
@@ -45,7 +46,7 @@ _PROPERTIES = {
     "sm_80": Properties((8, 0), 108, 163 << 10, 164 << 10),
     "sm_86": Properties((8, 6), 84, 99 << 10, 100 << 10, 1536, 16),
     "sm_89": Properties((8, 9), 142, 99 << 10, 100 << 10, 1536, 24),
-    "sm_90": Properties((9, 0), 132, 227 << 10, 228 << 10),
+    "sm_90": Properties((9, 0), 132, 227 << 10, 228 << 10, blocks_per_cluster=16),
 }
 
 

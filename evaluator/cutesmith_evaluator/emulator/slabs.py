@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cutesmith_evaluator.emulator.memory import UNITS, AccessFaultError
-from cutesmith_evaluator.emulator.races import Clock, conflicts, joined, named
+from cutesmith_evaluator.emulator.races import Tracker
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -15,16 +15,16 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Slab:
     """`rows` × `size` bytes; `base`: the address of a row's first byte. `grain`: the smallest access, in bytes."""
 
-    def __init__(self, what: str, rows: int, size: int, base: int, grain: int, clock: Clock | None) -> None:
+    def __init__(self, what: str, rows: int, size: int, base: int, grain: int, tracker: Tracker | None) -> None:
         self.what, self.base, self.size = what, base, size
         self._stride = -(-size // 16) * 16
         self._bytes = np.zeros(rows * self._stride, np.uint8)
         self._grain = grain
         pieces = rows * self._stride // grain
         self._written = np.zeros(pieces, bool)
-        self._clock = clock
-        if clock is not None:
-            self._writer, self._reader = np.zeros(pieces, np.int64), np.zeros(pieces, np.int64)
+        self._tracker = tracker
+        if tracker is not None:
+            tracker.watch(pieces, base)
 
     def load(self, rows: Array, addresses: Array, unit: int, threads: Array, used: int | None = None) -> Array:
         """`rows`, `addresses`: of each access; `threads`: who makes it, by number in the batch."""
@@ -33,8 +33,8 @@ class Slab:
         missing = ~self._written[pieces]
         if missing.any():
             self._uninitialised(missing, addresses, unit)
-        if self._clock is not None:
-            self._note_reads(pieces, self._clock.stamps[threads], addresses)
+        if self._tracker is not None:
+            self._tracker.note_reads(pieces, threads, addresses)
         return self._bytes.view(UNITS[unit])[places // unit]
 
     def store(self, rows: Array, addresses: Array, unit: int, threads: Array, items: Array) -> None:
@@ -43,8 +43,8 @@ class Slab:
         memory = self._bytes.view(UNITS[unit])
         memory[places // unit] = items
         self._written[pieces] = True
-        if self._clock is not None:
-            self._note_writes(pieces, self._clock.stamps[threads], addresses)
+        if self._tracker is not None:
+            self._tracker.note_writes(pieces, threads, addresses)
             self._check_together(memory[places // unit], items, unit, addresses)
 
     def update(self, rows: Array, addresses: Array, unit: int) -> tuple[Array, Array]:
@@ -82,37 +82,6 @@ class Slab:
         offset = int(addresses[thread]) - self.base
         words = f"reads {unit} bytes of {self.what} memory at offset {offset} that nothing has written"
         raise AccessFaultError("uninitialised-read", words, thread, int(addresses[thread]))
-
-    def _note_reads(self, pieces: Array, stamps: Array, addresses: Array) -> None:
-        now = np.broadcast_to(stamps[:, None], pieces.shape)
-        writer = self._writer[pieces]
-        self._raise_race(conflicts(writer, now), writer, addresses, "reads", "wrote")
-        target = joined(self._reader[pieces], now)
-        self._reader[pieces] = target
-        while True:  # once more for pieces that several threads of this access read: one of them wrote last
-            target = joined(self._reader[pieces], target)
-            grown = target != self._reader[pieces]
-            if not grown.any():
-                return
-            self._reader[pieces[grown]] = target[grown]
-
-    def _note_writes(self, pieces: Array, stamps: Array, addresses: Array) -> None:
-        now = np.broadcast_to(stamps[:, None], pieces.shape)
-        writer, reader = self._writer[pieces], self._reader[pieces]
-        self._raise_race(conflicts(writer, now), writer, addresses, "writes", "wrote")
-        self._raise_race(conflicts(reader, now), reader, addresses, "writes", "read")
-        self._writer[pieces] = now
-
-    def _raise_race(self, racing: Array, before: Array, addresses: Array, verb: str, earlier: str) -> None:
-        if not racing.any():
-            return
-        access, piece = (int(place[0]) for place in np.nonzero(racing))
-        offset = int(addresses[access]) - self.base
-        words = (
-            f"{verb} {self.what} memory at offset {offset}, which {named(int(before[access, piece]))} {earlier} "
-            "with no barrier in between"
-        )
-        raise AccessFaultError("race", words, access, int(addresses[access]))
 
     def _check_together(self, stored: Array, items: Array, unit: int, addresses: Array) -> None:
         """Two threads of one access that write different values to one place."""

@@ -10,8 +10,6 @@ from cutesmith_evaluator.emulator.batch import WARP, Batch
 from cutesmith_evaluator.emulator.faults import UnsupportedError
 
 _AXES = {"x": 0, "y": 1, "z": 2}
-_ZERO = ("%cluster_ctarank", "%cluster_ctaid", "%gridid")  # every block is a cluster of its own
-_ONE = ("%cluster_nctarank", "%cluster_nctaid")
 
 
 def special_values(batch: Batch, dynamic_shared: int) -> None:
@@ -29,12 +27,25 @@ def _value(batch: Batch, name: str, dynamic_shared: int) -> Any:
     match register:
         case "%tid":
             return _along(batch.threads, shape.block, along)
-        case "%ctaid" | "%clusterid":
-            blocks = shape.first + (batch.blocks if shape.count > 1 else np.int64(0))
-            return _along(blocks, shape.grid, along)
+        case "%ctaid":
+            return _along(_blocks(batch), shape.grid, along)
+        case "%clusterid":
+            return _along(_blocks(batch), shape.grid, along) // shape.cluster[along]
+        case "%nclusterid":
+            return np.int64(shape.grid[along] // shape.cluster[along])
+        case "%cluster_ctaid":
+            return _along(_blocks(batch), shape.grid, along) % shape.cluster[along]
+        case "%cluster_nctaid":
+            return np.int64(shape.cluster[along])
+        case "%cluster_ctarank":
+            return batch.blocks % shape.cluster_size
+        case "%cluster_nctarank":
+            return np.int64(shape.cluster_size)
+        case "%gridid":
+            return np.int64(0)
         case "%ntid":
             return np.int64(shape.block[along])
-        case "%nctaid" | "%nclusterid":
+        case "%nctaid":
             return np.int64(shape.grid[along])
         case "%laneid":
             return batch.numbers % WARP
@@ -48,12 +59,14 @@ def _value(batch: Batch, name: str, dynamic_shared: int) -> Any:
             return np.int64(WARP)
         case _ if register.startswith("%lanemask_"):
             return _lane_mask(batch.numbers % WARP, register.removeprefix("%lanemask_"))
-        case _ if register in _ZERO:
-            return np.int64(0)
-        case _ if register in _ONE:
-            return np.int64(1)
         case _:
             raise UnsupportedError(f"the register {name} is not emulated yet", batch.program.kernel.name)
+
+
+def _blocks(batch: Batch) -> Any:
+    """Each thread's block, by number in the grid."""
+    numbers = batch.shape.block_numbers
+    return numbers[batch.blocks] if batch.shape.count > 1 else numbers[0]
 
 
 def _along(numbers: Any, extents: tuple[int, int, int], axis: int) -> Any:

@@ -13,7 +13,7 @@ from cutesmith_evaluator.emulator.warps import VOTES, Nothing, Shuffle, Trap, Vo
 if TYPE_CHECKING:
     from cutesmith_evaluator.emulator.lowering import Lowering
 
-_NOTHING = ("membar", "fence", "nanosleep", "prefetch", "prefetchu", "griddepcontrol", "discard", "applypriority")
+_NOTHING = ("nanosleep", "prefetch", "prefetchu", "griddepcontrol", "discard", "applypriority")
 
 
 def _shuffle(lowering: Lowering, words: Words) -> Step:
