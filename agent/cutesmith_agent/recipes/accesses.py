@@ -28,6 +28,11 @@ class Access:
     load: Load | None = None
     store: Store | None = None
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether all rows read the same columns."""
+        return self.per_column and not any(self.row_strides)
+
 
 @dataclass(frozen=True)
 class Tensors:

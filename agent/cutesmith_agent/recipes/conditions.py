@@ -8,6 +8,7 @@ from cutesmith_evaluator.types import GraphInput, Guard, Inspection, TensorSpec
 
 from .accesses import Tensors
 from .contract import Unsupported
+from .held import NOTHING_HELD, Held
 from .layout import Shapes
 from .lowering import Program
 from .text import number
@@ -20,13 +21,13 @@ def arguments_of(inspection: Inspection) -> str:
     return "".join(f", {p}" for p in inspection.parameters)
 
 
-def written(inspection: Inspection, source: GraphInput) -> str:
+def written(inspection: Inspection, source: GraphInput, held: Held = NOTHING_HELD) -> str:
     """How the file's functions write a graph input: a parameter of forward, or module.path."""
     if source.position is not None:
         return inspection.parameters[source.position]
     if source.path is None:
         raise Unsupported(f"the constant {source.name} cannot be read from the module again")
-    return f"module.{source.path}"
+    return held.written(source.path)
 
 
 def conditions(program: Program, inspection: Inspection, tensors: Tensors, shapes: Shapes) -> str:
@@ -84,13 +85,15 @@ _NAMED = (
 
 def _state(program: Program, inspection: Inspection, tensors: Tensors) -> list[str]:
     """What the module holds: tensors get local names, values baked into the kernel are compared."""
+    paths = [i.path for i in tensors.inputs if i.path] + [guard.path for guard in program.graph.guards if guard.path]
+    held = Held.of(paths, (*inspection.parameters, *tensors.names.values()))
     reads = [
-        f"{tensors.names[i.name]} = {written(inspection, i)}"
+        f"{tensors.names[i.name]} = {written(inspection, i, held)}"
         for i in tensors.inputs
         if written(inspection, i) != tensors.names[i.name]
     ]
-    lines = [*reads, *(line for guard in program.graph.guards for line in _guard(guard, inspection))]
-    paths = [i.path for i in tensors.inputs if i.path] + [guard.path for guard in program.graph.guards if guard.path]
+    guards = [line for guard in program.graph.guards for line in _guard(guard, inspection, held)]
+    lines = [*held.bindings(), *reads, *guards]
     if not any(re.search(r"[.\[]", path) for path in paths):
         return lines
     return [
@@ -128,9 +131,12 @@ def _is_name(value: object) -> bool:
     return isinstance(value, str) and ":" in value
 
 
-def _guard(guard: Guard, inspection: Inspection) -> list[str]:
+def _guard(guard: Guard, inspection: Inspection, held: Held) -> list[str]:
     """A Python value the kernel has baked in."""
-    place = inspection.parameters[guard.position] if guard.position is not None else f"module.{guard.path}"
+    if guard.position is not None:
+        named = place = inspection.parameters[guard.position]
+    else:
+        named, place = f"module.{guard.path}", held.written(guard.path or "")
     value = guard.value
     if isinstance(value, bool) and guard.path and guard.path.rsplit(".", 1)[-1] == "training":
         test = f"not {place}" if value else place
@@ -138,7 +144,7 @@ def _guard(guard: Guard, inspection: Inspection) -> list[str]:
         test = f"{place} is not {value}"
     else:
         test = f"{f'_named({place})' if _is_name(value) else place} != {_literal(value)}"
-    return [f"if {test}:", f"    return {f'{place} is not {value!r}'!r}"]
+    return [f"if {test}:", f"    return {f'{named} is not {value!r}'!r}"]
 
 
 def _literal(value: object) -> str:

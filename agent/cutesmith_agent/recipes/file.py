@@ -11,6 +11,7 @@ from cutesmith_evaluator.types import Graph, Inspection, TensorSpec
 from .accesses import Tensors, cute_type
 from .conditions import arguments_of, conditions, written
 from .contract import Target
+from .held import Held
 from .layout import Shapes, open_shapes
 from .lowering import Program, output_spec
 from .text import ascii_name
@@ -96,11 +97,13 @@ def _constants(parts: Parts) -> str:
 
 def _interface(name: str, inspection: Inspection, parts: Parts) -> str:
     arguments = arguments_of(inspection)
-    tensors = ", ".join(written(inspection, i) for i in parts.tensors.inputs)
+    held = Held.of([i.path for i in parts.tensors.inputs if i.path], inspection.parameters)
+    tensors = ", ".join(written(inspection, i, held) for i in parts.tensors.inputs)
     return "\n".join(
         (
             f"def forward(module{arguments}):",
             '    """The module\'s result. Call it only where `supports` is true."""',
+            *(f"    {line}" for line in held.bindings()),
             "    if torch.compiler.is_compiling():",
             f"        return _OP({tensors})",
             f"    return _launch({tensors})",

@@ -5,13 +5,26 @@ from __future__ import annotations
 from .accesses import Tensors, tensors_of
 from .ir import Expr, Op, arguments
 from .lowering import Program
-from .passes import ACROSS, COMBINE, LOAD_STORE, NEUTRAL, ONLINE, STORE, Group, PassText, groups, pass_function
+from .passes import (
+    ACROSS,
+    COMBINE,
+    LOAD,
+    LOAD_BY_PRIORITY,
+    NEUTRAL,
+    ONLINE,
+    STORE,
+    Group,
+    PassText,
+    groups,
+    pass_function,
+)
 from .pointwise import KernelText
 from .rows import host
 from .text import Writer, helpers, loads_of
 
 
-def emit(program: Program, name: str, *, fast: bool) -> KernelText:
+def emit(program: Program, name: str, *, fast: bool, by_priority: bool) -> KernelText:
+    """`by_priority`: rows bypass the L1 cache, which then keeps the operands that all rows share."""
     roots = tuple(s.expr for s in program.stores)
     tensors = tensors_of(program, loads_of(roots))
     scalars = Writer(fast)
@@ -21,7 +34,7 @@ def emit(program: Program, name: str, *, fast: bool) -> KernelText:
     passes = groups(roots)
     slots = 0
     for number, group in enumerate(passes, 1):
-        text = pass_function(f"pass_{number}", group, (), tensors, scalars)
+        text = pass_function(f"pass_{number}", group, (), tensors, scalars, by_priority=by_priority)
         functions += text.lines
         body += flush(scalars) + _loop(f"pass_{number}", text, initial(group, text))
         slots = _combine(group, text, scalars, slots)
@@ -32,7 +45,7 @@ def emit(program: Program, name: str, *, fast: bool) -> KernelText:
         "WHOLE = CHUNKS // (THREADS_PER_ROW * UNROLL)  # rounds in which every thread has UNROLL accesses",
         "WARPS_PER_ROW = THREADS_PER_ROW // 32",
         "",
-        *LOAD_STORE,
+        *(LOAD_BY_PRIORITY if by_priority else LOAD),
         *helpers(functions),
         *(STORE if any(a.per_column for a in tensors.stores) else ()),
         *(ONLINE if any(g.online for g in passes) else ()),

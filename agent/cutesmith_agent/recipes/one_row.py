@@ -11,7 +11,7 @@ from .accesses import Tensors, tensors_of
 from .ir import Reduce, walk
 from .long_rows import flush, initial
 from .lowering import Program
-from .passes import ACROSS, COMBINE, LOAD_STORE, NEUTRAL, Group, PassText, combined, pass_function
+from .passes import ACROSS, COMBINE, LOAD, NEUTRAL, Group, PassText, combined, pass_function
 from .pointwise import KernelText, parameters
 from .rows import row_layout, row_vector
 from .text import Writer, helpers, loads_of
@@ -69,7 +69,7 @@ def emit(program: Program, name: str, *, fast: bool) -> tuple[KernelText, int]:
         "WHOLE = CHUNKS // (THREADS_PER_ROW * UNROLL)  # tiles in which every thread has UNROLL accesses",
         "WARPS_PER_ROW = THREADS_PER_ROW // 32",
         "",
-        *LOAD_STORE,
+        *LOAD,
         *ACROSS,
         *helpers(text.lines),
         *text.lines,

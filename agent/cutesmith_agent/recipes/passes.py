@@ -69,15 +69,25 @@ class PassText:
     accumulators: list[str] = field(default_factory=list)
 
 
-def pass_function(name: str, group: Group, stores: tuple[Access, ...], tensors: Tensors, scalars: Writer) -> PassText:
-    """`scalars` names the row values known before this pass; the function gets those it reads as arguments."""
+def pass_function(
+    name: str,
+    group: Group,
+    stores: tuple[Access, ...],
+    tensors: Tensors,
+    scalars: Writer,
+    *,
+    by_priority: bool = False,
+) -> PassText:
+    """`scalars` names the row values known before this pass; the function gets those it reads as arguments.
+
+    `by_priority`: its loads are those of LOAD_BY_PRIORITY."""
     text = PassText()
     writer = Writer(scalars.fast, names=dict(scalars.names), taken=set(scalars.taken))
     roots = (*(r.arg for r in group.reductions), *(s.store.expr for s in stores if s.store is not None))
     _name_scalar_loads(roots, tensors, scalars)
     writer.names.update(scalars.names)
     writer.count(roots)
-    _load_columns(roots, tensors, writer, text)
+    _load_columns(roots, tensors, writer, text, by_priority=by_priority)
     for r in group.reductions:
         _accumulate(r, group, writer, text)
     for access in stores:
@@ -117,13 +127,16 @@ def _read(roots: tuple[Expr, ...], scalars: Writer) -> set[int]:
     return found
 
 
-def _load_columns(roots: tuple[Expr, ...], tensors: Tensors, writer: Writer, text: PassText) -> None:
+def _load_columns(
+    roots: tuple[Expr, ...], tensors: Tensors, writer: Writer, text: PassText, *, by_priority: bool
+) -> None:
     needed = {id(e) for e in _below(roots, writer) if isinstance(e, Load)}
     for access in tensors.loads:
         if access.load is not None and id(access.load) in needed and access.per_column:
             local = writer.name(access.load, access.local)
             text.operands.append(access.gmem)
-            writer.lines.append(f"{local} = load({access.gmem}, row, chunk, width, steps, stride)")
+            priority = f", {'SHARED' if access.is_shared else 'ONCE'}" if by_priority else ""
+            writer.lines.append(f"{local} = load({access.gmem}, row, chunk, width, steps, stride{priority})")
 
 
 def _below(roots: tuple[Expr, ...], writer: Writer) -> list[Expr]:
@@ -166,7 +179,7 @@ def combined(kind: str, left: str, right: str) -> str:
     return f"{left} {sign} {right}" if sign else f"{COMBINE[kind]}({left}, {right})"
 
 
-LOAD_STORE = (
+LOAD = (
     "def load(g, row, chunk, width, steps, stride):",
     '    """`steps` accesses of `width` elements of a row in fp32, `stride` accesses apart."""',
     "    tiles = cute.zipped_divide(g[row, None], (width,))",
@@ -175,6 +188,16 @@ LOAD_STORE = (
     "        cute.autovec_copy(tiles[None, chunk + step * stride], fragment[None, step])",
     "    return fragment.load().to(cutlass.Float32)",
     "",
+)
+LOAD_BY_PRIORITY = (
+    "SHARED = cute.nvgpu.CacheEvictionPriority.EVICT_NORMAL  # by all rows: L1 keeps it",
+    "ONCE = cute.nvgpu.CacheEvictionPriority.NO_ALLOCATE  # read by one row alone: leaves L1 to what is shared",
+    "",
+    "def load(g, row, chunk, width, steps, stride, priority):",
+    *LOAD[1:5],
+    "        tile = tiles[None, chunk + step * stride]",
+    "        cute.autovec_copy(tile, fragment[None, step], l1c_evict_priority=priority)",
+    *LOAD[6:],
 )
 STORE = (
     "def store(result, g, row, chunk, width, steps, stride):",

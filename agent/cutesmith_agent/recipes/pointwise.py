@@ -15,6 +15,8 @@ from .layout import coalesce, layout_text, vector_width, widest_vector
 from .lowering import Program
 from .text import Writer, helpers, loads_of
 
+MANY_OPERANDS = 8  # views of tensors that a thread reads or writes
+
 
 @dataclass(frozen=True)
 class PointwiseSchedule:
@@ -31,17 +33,26 @@ class PointwiseSchedule:
 
 
 def schedules(program: Program) -> tuple[PointwiseSchedule, ...]:
-    """Best guess first; measured on H200: one access per thread suffices in fp32, two help half precision."""
+    """Best guess first; measured on H200: one access per thread suffices in fp32, two help half precision.
+
+    With many operands a thread has enough accesses in flight: there the size of the block decides."""
     vector = widest_vector(program)
     roots = tuple(s.expr for s in program.stores)
     tensors = tensors_of(program, loads_of(roots))
     for access in tensors.views:
         vector = vector_width(access.columns, access.offset, (), vector, closed=False)
-    shapes = (
-        ((256, 1), (256, 2), (512, 1), (512, 2), (128, 4))
-        if vector <= 4
-        else ((256, 2), (512, 2), (256, 1), (256, 4), (128, 4))
-    )
+    if len(tensors.views) >= MANY_OPERANDS:
+        shapes = (
+            ((1024, 1), (512, 1), (256, 1), (256, 2), (64, 1))
+            if vector <= 4
+            else ((128, 1), (64, 1), (256, 1), (256, 2), (512, 1))
+        )
+    else:
+        shapes = (
+            ((256, 1), (256, 2), (512, 1), (512, 2), (128, 4))
+            if vector <= 4
+            else ((256, 2), (256, 1), (512, 2), (256, 4), (128, 4))
+        )
     return tuple(PointwiseSchedule(threads, vector, steps) for threads, steps in shapes)
 
 

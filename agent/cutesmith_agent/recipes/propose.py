@@ -82,13 +82,12 @@ def _variants(program: Program, name: str, class_name: str) -> Iterator[Variant]
         return
     for schedule in rows.schedules(program):
         if schedule.unroll:
-            text = long_rows.emit(program, name, fast=fast)
+            text = long_rows.emit(program, name, fast=fast, by_priority=schedule.by_priority)
             title = f"{class_name}, a block per row; a row of {program.columns} is read once per group of reductions."
         else:
             text = rows.emit(program, schedule, name, fast=fast)
             title = f"{class_name} row by row: a row stays in registers, so every tensor is read or written once."
-        choices = {"preload": int(schedule.preload)} if schedule.preload else {}
-        yield Variant((columns, *schedule.constants()), text, title, choices=choices)
+        yield Variant((columns, *schedule.constants()), text, title, choices=schedule.choices)
 
 
 def _drafts(program: Program, inspection: Inspection, target: Target) -> tuple[Draft, ...]:

@@ -14,8 +14,9 @@ from .contract import Unsupported
 from .ir import Expr, Load, Reduce, arguments, walk
 from .layout import nested, vector_width, widest_vector
 from .lowering import Program
-from .passes import ACROSS, COMBINE, NEUTRAL, REDUCE_OP
+from .passes import COMBINE, NEUTRAL, REDUCE_OP
 from .pointwise import KernelText, parameters
+from .row_helpers import row_helpers
 from .text import NOUNS, Writer, helpers, loads_of
 
 REGISTERS = 64  # fp32 values of a row that one thread keeps
@@ -28,6 +29,12 @@ class RowSchedule:
     rows_per_block: int
     unroll: int  # accesses in flight per thread and tensor, for rows that do not fit in registers; 0: the row fits
     preload: bool = False  # every operand is read before the first reduction, at the price of registers
+    by_priority: bool = False  # rows bypass the L1 cache, which then keeps the operands that all rows share
+
+    @property
+    def choices(self) -> dict[str, int]:
+        """What is on of the choices that no constant of the file shows."""
+        return {name: 1 for name in ("preload", "by_priority") if getattr(self, name)}
 
     def constants(self) -> tuple[tuple[str, int, str], ...]:
         shared = (
@@ -43,13 +50,13 @@ class RowSchedule:
 
 
 def schedules(program: Program) -> tuple[RowSchedule, ...]:
-    """Best guess first; 128 threads a row were fastest on H200 up to 4096 columns, 256 beyond."""
+    """Best guess first; measured on H200: 128 threads a row are fastest up to 512 accesses of a row, 512 beyond."""
     vector = row_vector(program)
     chunks = program.columns // vector
     fits = [t for t in (8, 16, 32, 64, 128, 256, 512, 1024) if -(-chunks // t) * vector <= REGISTERS]
     if not fits:
         return tuple(RowSchedule(vector, t, 1, u) for t, u in ((512, 4), (1024, 2), (256, 4), (512, 2)))
-    target = 32 if chunks <= 256 else 128 if chunks <= 1024 else 256
+    target = 32 if chunks <= 256 else 128 if chunks <= 512 else 512
     ideal = [t for t in fits if t >= min(target, _next_power(chunks))] or fits[-1:]
     order = sorted(set(fits), key=lambda t: (abs(math.log2(t / ideal[0])), t))[:4]
     held = tuple(RowSchedule(vector, t, max(1, 128 // t), 0) for t in order if t <= max(32, _next_power(chunks)))
@@ -71,7 +78,10 @@ def _streamed(program: Program, vector: int) -> tuple[RowSchedule, ...]:
     once = all(e.arg.level == 0 and e.kind in NEUTRAL for e in walk(roots) if isinstance(e, Reduce))
     if not once or any(s.per_column for s in program.stores) or program.columns // vector < 256:
         return ()
-    return tuple(RowSchedule(vector, t, 1, u) for t, u in ((128, 4), (256, 2), (128, 2), (64, 4)))
+    plain = tuple(RowSchedule(vector, t, 1, u) for t, u in ((128, 4), (256, 2), (128, 2), (64, 4)))
+    if not any(access.is_shared for access in tensors_of(program, loads_of(roots)).loads):
+        return plain
+    return (*(RowSchedule(vector, t, 1, u, by_priority=True) for t, u in ((512, 1), (256, 2))), *plain)
 
 
 def _next_power(n: int) -> int:
@@ -177,139 +187,18 @@ def emit(program: Program, schedule: RowSchedule, name: str, *, fast: bool) -> K
     emitter = RowEmitter(program, schedule, tensors, Writer(fast))
     body = emitter.straight()
     kinds = {e.kind for e in walk(roots) if isinstance(e, Reduce)}
-    whole = emitter._whole()
     lines = [
         "CHUNKS = COLUMNS // vector  # accesses of a row",
         "STEPS = -(-CHUNKS // THREADS_PER_ROW)  # accesses of a thread",
         "WARPS_PER_ROW = max(THREADS_PER_ROW // 32, 1)",
         "",
         *helpers(body),
-        *_helpers(tensors, kinds, whole=whole),
+        *row_helpers(kinds, stores=any(a.per_column for a in tensors.stores)),
         *_kernel(tensors, name, body, emitter.slots),
         "",
         *host(program, tensors, name),
     ]
     return KernelText(tuple(lines), tensors)
-
-
-def _helpers(tensors: Tensors, kinds: set[str], *, whole: bool) -> list[str]:
-    lines = _load_store(any(a.per_column for a in tensors.stores))
-    if kinds - {"argmax", "argmin"}:
-        lines += [*_keep(), *_reduce_row()]
-    for kind in sorted(kinds & {"argmax", "argmin"}):
-        lines += _find(kind)
-    return lines
-
-
-def _load_store(stores: bool) -> list[str]:
-    load = [
-        "def load(g, row, lane):",
-        '    """This thread\'s part of a row in fp32: STEPS accesses, THREADS_PER_ROW apart; zeros past the end."""',
-        "    tiles = cute.zipped_divide(g[row, None], (vector,))",
-        "    fragment = cute.make_rmem_tensor((vector, STEPS), g.element_type)",
-        "    if cutlass.const_expr(CHUNKS % THREADS_PER_ROW):",
-        "        fragment.fill(0)",
-        "    for step in range(STEPS):",
-        "        copy(tiles, step * THREADS_PER_ROW + lane, fragment[None, step], step)",
-        "    return fragment.load().to(cutlass.Float32)",
-        "",
-    ]
-    copy = [
-        "@cute.jit",
-        "def copy(tiles: cute.Tensor, chunk, fragment: cute.Tensor, step: cutlass.Constexpr):",
-        "    if cutlass.const_expr((step + 1) * THREADS_PER_ROW <= CHUNKS):",
-        "        cute.autovec_copy(tiles[None, chunk], fragment)",
-        "    else:",
-        "        if chunk < CHUNKS:",
-        "            cute.autovec_copy(tiles[None, chunk], fragment)",
-        "",
-    ]
-    store = [
-        "@cute.jit",
-        "def store(result, g: cute.Tensor, row, lane, live):",
-        "    tiles = cute.zipped_divide(g[row, None], (vector,))",
-        "    fragment = cute.make_rmem_tensor((vector, STEPS), g.element_type)",
-        "    fragment.store(result.to(g.element_type))",
-        "    for step in cutlass.range_constexpr(STEPS):",
-        "        chunk = step * THREADS_PER_ROW + lane",
-        "        if live and chunk < CHUNKS:",
-        "            cute.autovec_copy(fragment[None, step], tiles[None, chunk])",
-        "",
-    ]
-    return copy + load + (store if stores else [])
-
-
-def _keep() -> list[str]:
-    return [
-        "def keep(values, lane, neutral):",
-        '    """`values`, with `neutral` in the columns past the end of the row."""',
-        "    if STEPS * THREADS_PER_ROW == CHUNKS:",
-        "        return values",
-        "    fragment = cute.make_rmem_tensor((vector, STEPS), cutlass.Float32)",
-        "    fragment.store(values)",
-        "    blank(fragment[None, STEPS - 1], (STEPS - 1) * THREADS_PER_ROW + lane, neutral)",
-        "    return fragment.load()",
-        "",
-        "@cute.jit",
-        "def blank(fragment: cute.Tensor, chunk, neutral):",
-        "    if chunk >= CHUNKS:",
-        "        fragment.fill(neutral)",
-        "",
-    ]
-
-
-def _reduce_row() -> list[str]:
-    return [
-        *ACROSS,
-        "def reduce_row(values, op, combine, neutral, sRow, slot, tidx):",
-        '    """`values` of all threads of a row to one value."""',
-        "    return across(cutlass.Float32(values.reduce(op, neutral, 0)), combine, sRow, slot, tidx)",
-        "",
-    ]
-
-
-def _find(kind: str) -> list[str]:
-    sign, larger = (">", "larger") if kind == "argmax" else ("<", "smaller")
-    start = "-float('inf')" if kind == "argmax" else "float('inf')"
-    return [
-        "def closer(a, i, b, j):",
-        f'    """Whether (a, i) comes before (b, j): NaN first, then the {larger} value, then the lower index."""',
-        f"    beats = (a {sign} b) | ((a != a) & (b == b))",
-        "    ties = (a == b) | ((a != a) & (b != b))",
-        "    return beats | (ties & (i < j))",
-        "",
-        "@cute.jit",
-        f"def find_{kind}(values, sRow: cute.Tensor, slot: cutlass.Constexpr, lane, tidx):",
-        f"    best, at = cutlass.Float32({start}), cutlass.Int32(COLUMNS)",
-        "    fragment = cute.make_rmem_tensor((vector, STEPS), cutlass.Float32)",
-        "    fragment.store(values)",
-        "    for step in cutlass.range_constexpr(STEPS):",
-        "        for k in cutlass.range_constexpr(vector):",
-        "            column = (step * THREADS_PER_ROW + lane) * vector + k",
-        "            value = fragment[k, step]",
-        "            if column < COLUMNS and closer(value, column, best, at):",
-        "                best, at = value, column",
-        "    offset = min(THREADS_PER_ROW, 32) // 2",
-        "    for _ in cutlass.range_constexpr(5):",
-        "        if cutlass.const_expr(offset > 0):",
-        "            other = cute.arch.shuffle_sync_bfly(best, offset=offset)",
-        "            where = cute.arch.shuffle_sync_bfly(at, offset=offset)",
-        "            if closer(other, where, best, at):",
-        "                best, at = other, where",
-        "        offset = offset // 2",
-        "    if cutlass.const_expr(WARPS_PER_ROW > 1):",
-        "        row, warp = tidx // THREADS_PER_ROW, tidx % THREADS_PER_ROW // 32",
-        "        if tidx % 32 == 0:",
-        "            sRow[slot, row, warp] = best",
-        "            sRow[slot + 1, row, warp] = at.to(cutlass.Float32)",
-        "        cute.arch.sync_threads()",
-        "        for k in cutlass.range_constexpr(WARPS_PER_ROW):",
-        "            other, where = sRow[slot, row, k], sRow[slot + 1, row, k].to(cutlass.Int32)",
-        "            if closer(other, where, best, at):",
-        "                best, at = other, where",
-        "    return at",
-        "",
-    ]
 
 
 def _kernel(tensors: Tensors, name: str, body: list[str], slots: int) -> list[str]:
