@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cutesmith_evaluator.emulator.async_copies import AsyncCopies
 from cutesmith_evaluator.emulator.clusters import ClusterBarrier
 from cutesmith_evaluator.emulator.counts import Counts
 from cutesmith_evaluator.emulator.faults import Culprit, EmulationError, FaultError, Place
@@ -88,6 +89,7 @@ class Batch:
             self.cluster_barrier = ClusterBarrier(self.size, shape.cluster_size * shape.padded, order)
         self.shared = Slab("shared", shape.count, shared_bytes, SHARED_BASE, program.grain, self.clock)
         self.local = Slab("local", self.size, program.local_bytes, LOCAL_BASE, program.grain, None)
+        self.async_copies = AsyncCopies(self.size)
         self.alive = self.threads < shape.threads
         self.mask: Array | None = None
         self.values: list[Any] = [program.constants.get(slot) for slot in range(program.slots)]

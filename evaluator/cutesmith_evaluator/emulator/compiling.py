@@ -17,19 +17,22 @@ from cutesmith_evaluator.emulator.steps import Guarded
 U32 = DTYPES["u32"]
 
 
-def compile_kernel(kernel: Kernel, layout: Layout) -> Program:
-    """Raises UnsupportedError, with the kernel and the line, for the first instruction that is not known."""
+def compile_kernel(kernel: Kernel, layout: Layout, arch: str) -> Program:
+    """`arch`: the module's target, like "sm_90a".
+
+    Raises UnsupportedError, with the kernel and the line, for the first instruction that is not known.
+    """
     try:
-        return _compile(kernel, layout)
+        return _compile(kernel, layout, arch)
     except UnsupportedError as error:
         where = f", used in kernel {kernel.name}"
         raise UnsupportedError(f"{error.message}{where}", kernel.name, error.place) from None
 
 
-def _compile(kernel: Kernel, layout: Layout) -> Program:
+def _compile(kernel: Kernel, layout: Layout, arch: str) -> Program:
     flow = flow_of(kernel)
     slots = Slots(kernel, layout)
-    lowering = Lowering(kernel, slots, flow)
+    lowering = Lowering(kernel, slots, flow, arch)
     blocks = tuple(_block(kernel, flow, number, slots, lowering) for number in range(len(flow.starts)))
     return Program(
         kernel,

@@ -55,7 +55,8 @@ class Device:
             raise UnsupportedError(f"the PTX has no kernel {kernel}", kernel)
         if kernel not in loaded.programs:
             read = loaded.module.kernels[kernel]
-            loaded.programs[kernel] = compile_kernel(read, lay_out(loaded.module, read, loaded.addresses))
+            layout = lay_out(loaded.module, read, loaded.addresses)
+            loaded.programs[kernel] = compile_kernel(read, layout, loaded.module.arch)
         return loaded.programs[kernel]
 
     def launch(self, loaded: LoadedModule, kernel: str, config: Launch) -> Counts:

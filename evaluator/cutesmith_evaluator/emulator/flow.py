@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from cutesmith_evaluator.emulator.collectives import members_of
 from cutesmith_evaluator.emulator.ptx import Group, Instruction, Kernel, Operand, Pair, Register, Symbol
 
 _ENDS = ("bra", "ret", "exit", "barrier", "trap")
-ALIGNED = ("wgmma", "setmaxnreg")  # all lanes of a warp execute it together
 _NO_RESULT = ("st", "red", "bra", "bar", "barrier", "ret", "exit", "membar", "fence", "prefetch")
 
 
@@ -38,19 +38,33 @@ class Flow:
 
 
 def flow_of(kernel: Kernel) -> Flow:
-    starts = {0, *kernel.labels.values()}
-    for index, instruction in enumerate(kernel.body):
-        if ends_block(instruction):
-            starts.add(index + 1)
-        if is_collective(instruction) or is_gate(instruction):
-            starts.add(index)
+    starts = _starts(kernel)
     ordered = tuple(sorted(start for start in starts if start < len(kernel.body)))
     numbers = {start: number for number, start in enumerate(ordered)}
     targets = {label: numbers[start] for label, start in kernel.labels.items() if start in numbers}
     definitions = Counter(name for each in kernel.body for name in _written(each))
     by_warps = any(_orders_warps(each) for each in kernel.body)
-    waits = by_warps or any(is_collective(each) or each.words[0] in ("bar", "barrier") for each in kernel.body)
+    waits = by_warps or any(members_of(each) or each.words[0] in ("bar", "barrier") for each in kernel.body)
     return Flow(kernel, ordered, targets, _in_loop(kernel, ordered, targets), definitions, waits, by_warps)
+
+
+def _starts(kernel: Kernel) -> set[int]:
+    """A warp-wide instruction begins a block, but for one whose lanes have come together earlier in it."""
+    starts = {0, *kernel.labels.values()}
+    together: Operand | None = None
+    for index, instruction in enumerate(kernel.body):
+        if index in starts:
+            together = None
+        if is_gate(instruction):
+            starts.add(index)
+            together = None
+        members = members_of(instruction)
+        if members is not None and members != together:
+            starts.add(index)
+            together = members
+        if ends_block(instruction):
+            starts.add(index + 1)
+    return starts
 
 
 def ends_block(instruction: Instruction) -> bool:
@@ -58,14 +72,6 @@ def ends_block(instruction: Instruction) -> bool:
     if rest[:1] == ["cluster"]:
         return False
     return first in _ENDS or (first == "bar" and rest[:1] != ["warp"])
-
-
-def is_collective(instruction: Instruction) -> bool:
-    """Whether lanes of a warp wait for each other there."""
-    first, *rest = instruction.words
-    if first in ALIGNED or rest[:1] == ["cluster"]:
-        return "aligned" in rest
-    return (first in ("shfl", "vote", "match", "redux", "elect") and "sync" in rest) or rest[:2] == ["warp", "sync"]
 
 
 def is_gate(instruction: Instruction) -> bool:

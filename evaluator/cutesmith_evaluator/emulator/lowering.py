@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from cutesmith_evaluator.emulator.access import Location
-from cutesmith_evaluator.emulator.flow import Flow, is_collective
+from cutesmith_evaluator.emulator.collectives import members_of
+from cutesmith_evaluator.emulator.flow import Flow
 from cutesmith_evaluator.emulator.kinds import U32, U64, Words, unsupported
 from cutesmith_evaluator.emulator.makers import MAKERS
 from cutesmith_evaluator.emulator.operation import Operation
@@ -32,9 +33,9 @@ from cutesmith_evaluator.emulator.steps import Compute, Target
 class Lowering:
     """Makes the steps of one kernel. `grain`: the smallest access to shared or local memory so far, in bytes."""
 
-    def __init__(self, kernel: Kernel, slots: Slots, flow: Flow) -> None:
+    def __init__(self, kernel: Kernel, slots: Slots, flow: Flow, arch: str) -> None:
         self.grain = 16
-        self.kernel, self.slots = kernel, slots
+        self.kernel, self.slots, self.arch = kernel, slots, arch
         self._flow = flow
         self._block = 0
 
@@ -49,11 +50,8 @@ class Lowering:
 
     def member_slot(self, instruction: Instruction) -> int | None:
         """The slot of the lanes that a warp-wide instruction waits for."""
-        if not is_collective(instruction):
-            return None
-        if "aligned" in instruction.words:
-            return self.slots.constant(0xFFFFFFFF, U32)
-        return self.slots.source(instruction.operands[-1], U32, instruction)
+        members = members_of(instruction)
+        return None if members is None else self.slots.source(members, U32, instruction)
 
     def note_access(self, space: str, size: int) -> None:
         """Shared and local memory is looked at in pieces no larger than its smallest access."""

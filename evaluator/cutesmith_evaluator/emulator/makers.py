@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cutesmith_evaluator.emulator import mbarrier_makers, memory_makers, move_makers, warp_makers
+from cutesmith_evaluator.emulator import (
+    async_copies,
+    matrices,
+    mbarrier_makers,
+    memory_makers,
+    mma,
+    move_makers,
+    warp_makers,
+)
 from cutesmith_evaluator.emulator.kinds import Words
 from cutesmith_evaluator.emulator.program import Step
 
@@ -17,7 +25,10 @@ if TYPE_CHECKING:
     from cutesmith_evaluator.emulator.lowering import Lowering
 
 MAKERS: dict[str, Callable[[Lowering, Words], Step]] = {
+    **async_copies.MAKERS,
+    **matrices.MAKERS,
     **memory_makers.MAKERS,
+    **mma.MAKERS,
     **move_makers.MAKERS,
     **warp_makers.MAKERS,
     **mbarrier_makers.MAKERS,

@@ -8,6 +8,7 @@ import numpy as np
 
 from cutesmith_evaluator.emulator.memory import UNITS, AccessFaultError
 from cutesmith_evaluator.emulator.races import Tracker
+from cutesmith_evaluator.emulator.reservations import Reservations
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -22,6 +23,7 @@ class Slab:
         self._grain = grain
         pieces = rows * self._stride // grain
         self._written = np.zeros(pieces, bool)
+        self.reservations = Reservations(pieces, base)
         self._tracker = tracker
         if tracker is not None:
             tracker.watch(pieces, base)
@@ -30,6 +32,7 @@ class Slab:
         """`rows`, `addresses`: of each access; `threads`: who makes it, by number in the batch."""
         places = self._places(rows, addresses, unit, "reads")
         pieces = self._pieces(places, unit, used)
+        self.reservations.check(pieces, addresses, "reads")
         missing = ~self._written[pieces]
         if missing.any():
             self._uninitialised(missing, addresses, unit)
@@ -40,6 +43,7 @@ class Slab:
     def store(self, rows: Array, addresses: Array, unit: int, threads: Array, items: Array) -> None:
         places = self._places(rows, addresses, unit, "writes")
         pieces = self._pieces(places, unit, None)
+        self.reservations.check(pieces, addresses, "writes")
         memory = self._bytes.view(UNITS[unit])
         memory[places // unit] = items
         self._written[pieces] = True
@@ -50,10 +54,27 @@ class Slab:
     def update(self, rows: Array, addresses: Array, unit: int) -> tuple[Array, Array]:
         """For an atomic: the memory as items, and the index of each access. Atomics do not race with one another."""
         places = self._places(rows, addresses, unit, "updates")
-        missing = ~self._written[self._pieces(places, unit, None)]
+        pieces = self._pieces(places, unit, None)
+        self.reservations.check(pieces, addresses, "updates")
+        missing = ~self._written[pieces]
         if missing.any():
             self._uninitialised(missing, addresses, unit)
         return self._bytes.view(UNITS[unit]), places // unit
+
+    def reserve(self, rows: Array, addresses: Array, unit: int, threads: Array, items: Array) -> None:
+        """For asynchronous copies of these items: nobody may touch the places until they are released."""
+        places = self._places(rows, addresses, unit, "writes")
+        pieces = self._pieces(places, unit, None)
+        self.reservations.check(pieces, addresses, "writes")
+        if self._tracker is not None:
+            self._tracker.note_writes(pieces, threads, addresses)
+        if not self.reservations.take(pieces, threads):
+            together = np.empty(self._bytes.size // unit, items.dtype)
+            together[places // unit] = items
+            self._check_together(together[places // unit], items, unit, addresses)
+
+    def release(self, rows: Array, addresses: Array, unit: int) -> None:
+        self.reservations.free(self._pieces(self._places(rows, addresses, unit, "writes"), unit, None))
 
     def _places(self, rows: Array, addresses: Array, unit: int, verb: str) -> Array:
         offsets = addresses.astype(np.int64) - self.base
