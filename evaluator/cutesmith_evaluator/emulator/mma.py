@@ -141,6 +141,10 @@ def make(lowering: Lowering, words: Words) -> Step:
     results, *operands = instruction.operands
     left, right, added = (_slots(lowering, words, operand) for operand in operands)
     targets = lowering.targets(results, instruction)
+    count = 2 if c == "f16" else 4
+    held = _ROWS * int(shape.rpartition("k")[2]) * _SIZES[a] // 128  # registers of a lane
+    if (len(left), len(right), len(added), len(targets)) != (held, held // 2, count, count):
+        raise unsupported(instruction, "with other registers")
     return Multiply(left, right, added, targets, (a, b), c, product, instruction.place)
 
 
