@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cutesmith_evaluator.emulator.access import Location, slab_of
+from cutesmith_evaluator.emulator.access import Location, shared_rows
 from cutesmith_evaluator.emulator.blame import blamed
 from cutesmith_evaluator.emulator.faults import Place
 from cutesmith_evaluator.emulator.kinds import BOOL, U32, Words, unsupported
@@ -52,8 +52,8 @@ class AsyncCopies:
 
     def start(self, batch: Batch, threads: Array, addresses: Array, items: Array) -> None:
         """To `addresses` in shared memory, an item for each thread."""
-        slab, rows = slab_of(batch, "shared", threads)
-        slab.reserve(rows, addresses, items.itemsize, threads, items)
+        rows, addresses = shared_rows(batch, threads, addresses)
+        batch.shared.reserve(rows, addresses, items.itemsize, threads, items)
         self._pending.append(_Pending(threads, rows, addresses, items, self._committed[threads]))
 
     def commit(self, threads: Array | slice) -> None:
@@ -67,7 +67,8 @@ class AsyncCopies:
         for pending in self._pending:
             done = waiting[pending.threads] & (pending.group < self._committed[pending.threads] - keep)
             if done.any():
-                _deliver(batch, pending.of(done))
+                with blamed(np.searchsorted(threads, pending.threads[done])):
+                    _deliver(batch, pending.of(done))
                 pending = pending.of(~done)
             if pending.threads.size:
                 left.append(pending)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cutesmith_evaluator.emulator.access import Location
+from cutesmith_evaluator.emulator.access import Location, shared_rows
 from cutesmith_evaluator.emulator.blame import blamed
 from cutesmith_evaluator.emulator.faults import Place
 from cutesmith_evaluator.emulator.kinds import U32, Words, unsupported
@@ -46,8 +46,10 @@ def _rows(batch: Batch, location: Location, warps: Array | slice, count: int) ->
         words = f"takes a row of a matrix at 0x{int(addresses[chosen[0]]):x}, which is not in shared memory"
         raise AccessFaultError("out-of-bounds", words, int(chosen[0]), int(addresses[chosen[0]]))
     numbers = batch.numbers.reshape(-1, WARP)[warps]
-    holders = numbers[:, np.tile(np.arange(_ROWS) * _QUAD + _QUAD - 1, count)]
-    return Rows(batch.blocks[numbers[:, lanes]].reshape(-1), addresses[chosen], holders.reshape(-1), chosen)
+    holders = numbers[:, np.tile(np.arange(_ROWS) * _QUAD + _QUAD - 1, count)].reshape(-1)
+    with blamed(chosen):
+        blocks, addresses = shared_rows(batch, holders, addresses[chosen])
+    return Rows(blocks, addresses, holders, chosen)
 
 
 @dataclass
