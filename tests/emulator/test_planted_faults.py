@@ -45,7 +45,7 @@ def test_a_right_kernel_has_no_finding(planted: Planted, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("planted", FAULTS, ids=lambda planted: planted.name)
 def test_a_fault_is_named_with_its_line(planted: Planted, tmp_path: Path) -> None:
-    finding = found(planted, tmp_path, torch.randn(1000))
+    finding = found(planted, tmp_path, torch.randn(planted.length))
     assert planted.kind is not None
     assert finding.kind in planted.kind.split(" or "), finding
     assert finding.line == planted.line, finding

@@ -190,3 +190,42 @@ def gemm() -> str:
 
 def task(m: int, n: int, k: int, dtype: str = "torch.float16") -> str:
     return TASK.replace("M, K", f"{m}, {k}").replace("N, K", f"{n}, {k}").replace("DTYPE", dtype)
+
+
+_WAIT = "            cute.arch.cp_async_wait_group(STAGES - 2)\n"
+_BARRIER = "            cute.arch.sync_threads()\n"
+_READ = "cute.copy(load_a, "
+
+# `wrong-values` has no line: the kernel runs, and its result is compared.
+GEMM_FAULTS = (
+    PlantedGemm("missing cp.async wait", _WAIT, "", "race", _READ),
+    PlantedGemm("waits for one group too few", _WAIT, _WAIT.replace("- 2", "- 1"), "race", _READ),
+    PlantedGemm("missing barrier after cp.async", _WAIT + _BARRIER, _WAIT, "race", _READ),
+    PlantedGemm("barrier before the wait", _WAIT + _BARRIER, _BARRIER + _WAIT, "race", _READ),
+    PlantedGemm(
+        "the next stage over the one that is read", "target = following % STAGES", "target = stage", "race", _READ
+    ),
+    PlantedGemm("a stale stage", "stage = tile % STAGES", "stage = (tile // 2) % STAGES", "race", _READ),
+    PlantedGemm(
+        "wrong swizzle in ldmatrix",
+        "fromA, fromB = sA, sB",
+        "other = cute.recast_ptr(sA.iterator, cute.make_swizzle(1, 4, 3), half)\n"
+        "        fromA, fromB = cute.make_tensor(other, sA.layout), sB",
+        "wrong-values",
+        "",
+    ),
+    PlantedGemm(
+        "dropped predicate of a copy",
+        "tAgA[None, None, None, stage], tAsA[None, None, None, stage], pred=pA)",
+        "tAgA[None, None, None, stage], tAsA[None, None, None, stage])  # HERE",
+        "out-of-bounds",
+        "# HERE",
+    ),
+    PlantedGemm(
+        "dropped predicate of the result",
+        "            if cute.elem_less(tCcC[element], mC.shape):\n                tCgC[element] = sum[element]",
+        "            tCgC[element] = sum[element]",
+        "out-of-bounds",
+        "tCgC[element] = sum[element]",
+    ),
+)

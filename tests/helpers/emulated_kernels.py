@@ -71,13 +71,14 @@ s = smem.allocate_tensor(cutlass.Float32, cute.make_layout(128), 16)
 
 @dataclass(frozen=True)
 class Planted:
-    """`kind`: the finding's; None for a right kernel. `result`: of x, in torch's words."""
+    """`kind`: the finding's; None for a right kernel. `length`: of x."""
 
     name: str
     body: str
     kind: str | None = None
     threads: int = 128
     shape: str = "x.shape, dtype=x.dtype, device=x.device"
+    length: int = 1000
 
     @property
     def source(self) -> str:
@@ -282,5 +283,31 @@ if i < cute.size(gX):
     gY[i] = fragment[0] + fragment[1] + fragment[2] + fragment[3]
 """,
         "misaligned-access",
+    ),
+    Planted(
+        "vectors of four over an odd length",
+        """
+if i * 4 < cute.size(gX):
+    start = (gX.iterator + i * 4).toint()
+    tile = cute.make_tensor(cute.make_ptr(cutlass.Float32, start, cute.AddressSpace.gmem, assumed_align=16), 4)
+    fragment = cute.make_rmem_tensor((4,), cutlass.Float32)
+    cute.autovec_copy(tile, fragment)  # HERE
+    for element in cutlass.range_constexpr(4):
+        if i * 4 + element < cute.size(gX):
+            gY[i * 4 + element] = fragment[element]
+""",
+        "out-of-bounds",
+        length=1001,
+    ),
+    Planted(
+        "dropped predicate of an unrolled tail",
+        """
+for step in cutlass.range_constexpr(2):
+    at = i * 2 + step
+    if i * 2 < cute.size(gX):
+        gY[at] = gX[at] + gX[at]  # HERE
+""",
+        "out-of-bounds",
+        length=1001,
     ),
 )
