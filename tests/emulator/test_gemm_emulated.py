@@ -76,4 +76,4 @@ def test_a_misread_tile_is_named_as_wrong_values(tmp_path: Path) -> None:
     params = {"task": {"file": str(tmp_path / "scores.py"), "qualname": "Scores"}, "candidate": str(candidate)}
     verdict = validate({**params, "device": "emulated"}, lambda _: None)
     assert verdict.ok is False
-    assert [finding.kind for finding in verdict.findings] == ["wrong-values"], verdict.findings
+    assert {finding.kind for finding in verdict.findings} == {"wrong-values"}, verdict.findings
