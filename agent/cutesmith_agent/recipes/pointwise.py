@@ -43,7 +43,7 @@ def schedules(program: Program) -> tuple[PointwiseSchedule, ...]:
         vector = vector_width(access.columns, access.offset, (), vector, closed=False)
     if len(tensors.views) >= MANY_OPERANDS:
         shapes = (
-            ((1024, 1), (512, 1), (256, 1), (256, 2), (64, 1))
+            ((1024, 1), (128, 1), (64, 1), (512, 1), (256, 1))
             if vector <= 4
             else ((128, 1), (64, 1), (256, 1), (256, 2), (512, 1))
         )
