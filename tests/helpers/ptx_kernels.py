@@ -57,28 +57,35 @@ def run_kernel(
 _REGISTER = {1: "h", 2: "h", 4: "r", 8: "d"}
 
 
-def apply(instruction: str, *inputs: np.ndarray, result: type | np.dtype, predicate: bool = False) -> np.ndarray:
-    """The instruction on each element: "add.f32 {}, {}, {}" has its registers filled in, the result's first.
+def element_body(
+    instruction: str, widths: Sequence[int], result: int, *, predicate: bool = False, before: str = ""
+) -> str:
+    """Loads one operand of each width in bytes, executes, stores `result` bytes, all at the thread's number.
 
-    `predicate`: the instruction makes one, and 1 or 0 is stored for it.
+    "add.f32 {}, {}, {}" has its registers filled in, the result's first. `predicate`: the instruction makes one, and
+    1 or 0 is stored for it. `before`: more instructions, after the loads.
     """
-    count = inputs[0].size
-    out = np.zeros(count, result)
     lines, names = [], []
-    for number, array in enumerate(inputs):
-        width = array.itemsize
+    for number, width in enumerate(widths):
         name = f"%{_REGISTER[width]}{number + 1}"
         lines.append(f"mad.wide.u32 %x{number}, %t, {width}, %a{number};")
         lines.append(f"ld.global.b{8 * width} {name}, [%x{number}];")
         names.append(name)
-    width = out.itemsize
-    target = "%p0" if predicate else f"%{_REGISTER[width]}0"
-    lines.append(instruction.format(target, *names) + ";")
+    made = f"%{_REGISTER[result]}0"
+    lines.append(before + instruction.format("%p0" if predicate else made, *names) + ";")
     if predicate:
-        lines.append("selp.b32 %r0, 1, 0, %p0;")
-    last = len(inputs)
-    lines.append(f"mad.wide.u32 %o, %t, {width}, %a{last};")
-    lines.append(f"st.global.b{8 * width} [%o], %{_REGISTER[width]}0;")
-    body = "\n".join(["mov.u32 %r79, 0;", f"setp.ge.u32 %p39, %t, {count};", "@%p39 bra DONE;", *lines, "DONE:"])
-    run_kernel(kernel_text(body, last + 1), [*inputs, out], grid=-(-count // 64), block=64)
+        lines.append(f"selp.b{max(16, 8 * result)} {made}, 1, 0, %p0;")
+    lines.append(f"mad.wide.u32 %o, %t, {result}, %a{len(widths)};")
+    lines.append(f"st.global.b{8 * result} [%o], {made};")
+    return "\n".join(lines)
+
+
+def apply(instruction: str, *inputs: np.ndarray, result: type | np.dtype, predicate: bool = False) -> np.ndarray:
+    """The instruction on each element, as `element_body` has it."""
+    count = inputs[0].size
+    out = np.zeros(count, result)
+    element = element_body(instruction, [array.itemsize for array in inputs], out.itemsize, predicate=predicate)
+    guard = f"mov.u32 %r79, 0; setp.ge.u32 %p39, %t, {count}; @%p39 bra DONE;"
+    text = kernel_text(f"{guard}\n{element}\nDONE:", len(inputs) + 1)
+    run_kernel(text, [*inputs, out], grid=-(-count // 64), block=64)
     return out

@@ -1,0 +1,54 @@
+"""Records the corpus on this machine's GPU: `python tests/emulator/corpus/record.py --out DIR`, about a minute.
+
+Needs NumPy and a CUDA driver for the PTX kernels; torch and the CuTe DSL for the rest. A kernel that fails is named,
+and what it was in the way of goes on without it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[3]
+_PATHS = [str(_ROOT / folder) for folder in ("tests/helpers", "evaluator", "agent", "server", "benchmarks")]
+sys.path[:0] = _PATHS
+os.environ["PYTHONPATH"] = os.pathsep.join([*_PATHS, os.environ.get("PYTHONPATH", "")])
+
+from corpus.driver import Driver  # noqa: E402
+from corpus.kernels import kernels  # noqa: E402
+from corpus.recorder import recorded  # noqa: E402
+from corpus.store import Recording  # noqa: E402
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--out", type=Path, required=True, help="folder for results.xz and index.json")
+    options.add_argument("--only", default="", help="record kernels whose name contains this")
+    chosen = options.parse_args()
+    driver = Driver()
+    recording = Recording({"device": driver.device, "cuda": driver.version, "date": f"{datetime.now(UTC):%Y-%m-%d}"})
+    started = time.perf_counter()
+    _record_kernels(recording, chosen.only)
+    recording.save(chosen.out)
+    for name, reason in recording.failures.items():
+        print(f"failed: {name}: {reason}")
+    seconds = time.perf_counter() - started
+    print(f"{len(recording.results)} kernels recorded, {len(recording.failures)} failed, {seconds:.1f} s")
+    return 0
+
+
+def _record_kernels(recording: Recording, only: str) -> None:
+    known = {name: entry for name, entry in kernels().items() if only in name}
+    for name, answer in recorded("corpus.recorder", list(known)):
+        if isinstance(answer, str):
+            recording.failures[name] = answer
+        else:
+            recording.add(name, known[name].digest, answer)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
