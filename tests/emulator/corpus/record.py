@@ -20,7 +20,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join([*_PATHS, os.environ.get("PYTHONPATH"
 
 from corpus.driver import Driver  # noqa: E402
 from corpus.kernels import kernels  # noqa: E402
-from corpus.recorder import recorded  # noqa: E402
+from corpus.recorder import recorded_by  # noqa: E402
 from corpus.store import Recording  # noqa: E402
 
 
@@ -34,6 +34,9 @@ def main() -> int:
     started = time.perf_counter()
     _record_kernels(recording, chosen.only)
     recording.save(chosen.out)
+    print(f"{len(recording.results)} PTX kernels after {time.perf_counter() - started:.1f} s", flush=True)
+    _record_cute(recording, chosen.only)
+    recording.save(chosen.out)
     for name, reason in recording.failures.items():
         print(f"failed: {name}: {reason}")
     seconds = time.perf_counter() - started
@@ -42,12 +45,26 @@ def main() -> int:
 
 
 def _record_kernels(recording: Recording, only: str) -> None:
-    known = {name: entry for name, entry in kernels().items() if only in name}
-    for name, answer in recorded("corpus.recorder", list(known)):
+    known = {name: entry.digest for name, entry in kernels().items() if only in name}
+    _record(recording, "corpus.recorder", known, processes=4)
+
+
+def _record_cute(recording: Recording, only: str) -> None:
+    try:
+        from corpus.cute_cases import cute_cases
+    except ImportError as error:
+        print(f"no CuTe kernel is recorded: {error}")
+        return
+    known = {name: case.digest for name, case in cute_cases().items() if only in name}
+    _record(recording, "corpus.cute_recorder", known, processes=3)
+
+
+def _record(recording: Recording, module: str, digests: dict[str, str], processes: int) -> None:
+    for name, answer in recorded_by(processes, module, list(digests)).items():
         if isinstance(answer, str):
             recording.failures[name] = answer
         else:
-            recording.add(name, known[name].digest, answer)
+            recording.add(name, digests[name], answer)
 
 
 if __name__ == "__main__":

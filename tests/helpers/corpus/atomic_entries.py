@@ -39,7 +39,8 @@ def _cell(space: str, size: int) -> str:
     if space == "global":
         return f"{cell} mad.wide.u32 %x9, %r70, {size}, %a1;"
     return f"""{cell} mov.u64 %x8, s; mad.wide.u32 %x9, %r70, {size}, %x8; mad.wide.u32 %x7, %r70, {size}, %a1;
-    ld.global.b{8 * size} %{_letter(size)}7, [%x7]; setp.lt.u32 %p9, %t, {_CELLS}; @%p9 st.shared.b{8 * size} [%x9], %{_letter(size)}7;
+    ld.global.b{8 * size} %{_letter(size)}7, [%x7]; setp.lt.u32 %p9, %t, {_CELLS};
+    @%p9 st.shared.b{8 * size} [%x9], %{_letter(size)}7;
     bar.sync 0;"""
 
 
@@ -127,7 +128,8 @@ def _exchanges() -> Iterator[Entry]:
             into = f"ld.global.b{8 * size} %{register}7, [%x7]; st.shared.b{8 * size} [%x9], %{register}7;"
             out = f"ld.shared.b{8 * size} %{register}7, [%x9]; st.global.b{8 * size} [%x7], %{register}7;"
         body = f"""mad.wide.u32 %x0, %t, {size}, %a0; ld.global.b{8 * size} %{register}1, [%x0]; {where} {into}
-        add.u{8 * size} %{register}2, %{register}1, 3; atom.{space}.cas.{kind} %{register}0, [%x9], %{register}1, %{register}2; {out}"""
+        add.u{8 * size} %{register}2, %{register}1, 3;
+        atom.{space}.cas.{kind} %{register}0, [%x9], %{register}1, %{register}2; {out}"""
         values = words(f"cas {kind}", 128, f"u{size}")
         cells = values.copy()
         cells[::2] += 1
@@ -152,7 +154,14 @@ def _chain() -> Entry:
 
 def _vectors() -> Iterator[Entry]:
     """Several neighbours at once, small integers again."""
-    for count, kind in ((2, "f32"), (4, "f32"), (2, "noftz.f16"), (8, "noftz.f16"), (4, "noftz.bf16x2"), (2, "noftz.f16x2")):
+    for count, kind in (
+        (2, "f32"),
+        (4, "f32"),
+        (2, "noftz.f16"),
+        (8, "noftz.f16"),
+        (4, "noftz.bf16x2"),
+        (2, "noftz.f16x2"),
+    ):
         form = kind.rpartition(".")[2]
         unit = {"f32": 4, "f16": 2, "bf16x2": 4, "f16x2": 4}[form]
         register = _letter(unit)
@@ -160,7 +169,8 @@ def _vectors() -> Iterator[Entry]:
         loads = "\n".join(f"ld.global.b{8 * unit} %{register}{n + 1}, [%x0+{n * unit}];" for n in range(count))
         plain = kind.replace("noftz.", "")
         opcode = f"red.global.add{'.noftz' if 'noftz' in kind else ''}.v{count}.{plain}"
-        body = f"""mad.wide.u32 %x0, %t, {unit * count}, %a0; {loads} and.b32 %r70, %t, 7; mad.wide.u32 %x9, %r70, {unit * count}, %a1;
+        body = f"""mad.wide.u32 %x0, %t, {unit * count}, %a0; {loads} and.b32 %r70, %t, 7;
+        mad.wide.u32 %x9, %r70, {unit * count}, %a1;
         {opcode} [%x9], {names};"""
         values, cells = _small(opcode, 128 * count, form), _small(f"{opcode}/cells", 8 * count, form)
         yield threads(opcode, body, inputs=[values], outputs=[cells], results=[])

@@ -36,7 +36,8 @@ def _floats() -> Iterator[Entry]:
         yield applied(f"setp.{relation}.ftz.{kind}", [kind, kind], "pred")
     for kind, relation in product(("f16x2", "bf16x2"), _FLOAT):
         opcode = f"setp.{relation}.{kind}"
-        text = f"{opcode} %p1|%p2, {{1}}, {{2}}; selp.b32 %r9, 2, 0, %p2; selp.b32 {{0}}, 1, 0, %p1; or.b32 {{0}}, {{0}}, %r9"
+        text = f"""{opcode} %p1|%p2, {{1}}, {{2}}; selp.b32 %r9, 2, 0, %p2; selp.b32 {{0}}, 1, 0, %p1;
+        or.b32 {{0}}, {{0}}, %r9"""
         yield instruction(opcode, text, operands([kind, kind], opcode, 1024), "u4")
 
 

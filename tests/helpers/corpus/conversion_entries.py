@@ -129,7 +129,8 @@ def _of_float(opcode: str, source: str, to: str, count: int = 512) -> Entry:
 
 
 def _midpoints(name: str, source: str, count: int) -> Array:
-    """Specials; then floats whose tail is a midpoint or next to one, over sizes at which shorter types begin and end."""
+    """Specials;
+    then floats whose tail is a midpoint or next to one, over sizes at which shorter types begin and end."""
     found = operands([source], name, count)[0]
     first = min(64, count // 2)
     raw, tail = bits(f"{name}/size", count), bits(f"{name}/cut", count)
@@ -138,7 +139,9 @@ def _midpoints(name: str, source: str, count: int) -> Array:
     low, high = max(1, bias - 28), min(top, bias + 66)
     wide = raw % np.uint64(4) == 0  # a quarter anywhere, for the range of bfloat16 and of 64-bit integers
     size = np.where(
-        wide, np.uint64(1) + (raw >> np.uint64(8)) % np.uint64(top), np.uint64(low) + (raw >> np.uint64(8)) % np.uint64(high - low)
+        wide,
+        np.uint64(1) + (raw >> np.uint64(8)) % np.uint64(top),
+        np.uint64(low) + (raw >> np.uint64(8)) % np.uint64(high - low),
     )
     drop = np.uint64(1) + tail % np.uint64(mantissa)
     half = np.uint64(1) << (drop - np.uint64(1))

@@ -35,7 +35,9 @@ def _copies() -> Iterator[Entry]:
         yield threads(f"{opcode} of {size} bytes", _loads(size, body), inputs=inputs, results=results, before=_SHARED)
     for cache, size in (("ca", 4), ("ca", 8), ("ca", 16), ("cg", 16)):
         opcode = f"cp.async.{cache}.shared.global"
-        start = f"{_BASE} mad.wide.u32 %x0, %t, {size}, %a0; mad.lo.u32 %r8, %r6, {size}, %r5; rem.u32 %r9, %t, {size + 1};"
+        start = (
+            f"{_BASE} mad.wide.u32 %x0, %t, {size}, %a0; mad.lo.u32 %r8, %r6, {size}, %r5; rem.u32 %r9, %t, {size + 1};"
+        )
         body = f"{start} {opcode} [%r8], [%x0], {size}, %r9; cp.async.wait_all; bar.sync 0;"
         inputs, results = [words(f"{opcode} {size} part", 32 * size)], ["u4"] * (size // 4)
         name = f"{opcode} of part of {size} bytes"
@@ -49,20 +51,24 @@ def _groups() -> Iterator[Entry]:
         lines.append(f"mad.wide.u32 %x0, %t, 16, %a0; add.u64 %x0, %x0, {2048 * stage};")
         lines.append(f"cp.async.cg.shared.global [%r8+{2048 * stage}], [%x0], 16; cp.async.commit_group;")
     for stage in range(4):
-        lines.append(f"cp.async.wait_group {3 - stage}; bar.sync 0; xor.b32 %r7, %r6, 65; mad.lo.u32 %r7, %r7, 16, %r5;")
+        lines.append(
+            f"cp.async.wait_group {3 - stage}; bar.sync 0; xor.b32 %r7, %r6, 65; mad.lo.u32 %r7, %r7, 16, %r5;"
+        )
         lines.append(f"ld.shared.b32 %r1, [%r7+{2048 * stage + 4 * stage}]; mad.lo.u32 %r0, %r0, 5, %r1;")
     yield threads("cp.async in four groups", "\n".join(lines), inputs=[words("groups", 2048)], before=_SHARED)
-    body = f"""{_BASE} mad.lo.u32 %r8, %r6, 16, %r5; mad.wide.u32 %x0, %t, 16, %a0; and.b32 %r9, %t, 1; setp.eq.u32 %p1, %r9, 0;
-    mov.u32 %r1, 9; st.shared.v4.b32 [%r8], {{%r1, %r1, %r1, %r1}}; bar.sync 0; @%p1 cp.async.ca.shared.global [%r8], [%x0], 16;
+    body = f"""{_BASE} mad.lo.u32 %r8, %r6, 16, %r5; mad.wide.u32 %x0, %t, 16, %a0; and.b32 %r9, %t, 1;
+    setp.eq.u32 %p1, %r9, 0;
+    mov.u32 %r1, 9; st.shared.v4.b32 [%r8], {{%r1, %r1, %r1, %r1}}; bar.sync 0;
+    @%p1 cp.async.ca.shared.global [%r8], [%x0], 16;
     cp.async.commit_group; cp.async.wait_group 0; bar.sync 0; ld.shared.b32 %r0, [%r8+8];"""
     yield threads("cp.async under a predicate", body, inputs=[words("predicate", 512)], before=_SHARED)
 
 
 def _fill() -> str:
     """64 bytes of shared memory from each of 128 threads."""
+    four = "{%r10, %r11, %r12, %r13}"
     copies = "\n".join(
-        f"ld.global.v4.b32 {{%r10, %r11, %r12, %r13}}, [%x0+{place}]; st.shared.v4.b32 [%r8+{place}], {{%r10, %r11, %r12, %r13}};"
-        for place in (0, 16, 32, 48)
+        f"ld.global.v4.b32 {four}, [%x0+{place}]; st.shared.v4.b32 [%r8+{place}], {four};" for place in (0, 16, 32, 48)
     )
     return f"{_BASE} mad.wide.u32 %x0, %t, 64, %a0; mad.lo.u32 %r8, %r6, 64, %r5; {copies} bar.sync 0;"
 
@@ -72,7 +78,8 @@ def _matrices() -> Iterator[Entry]:
     for count, trans in product((1, 2, 4), ("", ".trans")):
         opcode = f"ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16"
         group = "{" + ", ".join(f"%r{number}" for number in range(count)) + "}"
-        body = f"{_fill()} mad.lo.u32 %r9, %t, 37, 11; and.b32 %r9, %r9, 511; mad.lo.u32 %r9, %r9, 16, %r5; {opcode} {group}, [%r9];"
+        body = f"""{_fill()} mad.lo.u32 %r9, %t, 37, 11; and.b32 %r9, %r9, 511; mad.lo.u32 %r9, %r9, 16, %r5;
+        {opcode} {group}, [%r9];"""
         yield threads(opcode, body, inputs=[words("ldmatrix", 2048)], results=["u4"] * count, before=_SHARED)
         opcode = f"stmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16"
         values = "\n".join(f"mad.lo.u32 %r{number}, %t, 65539, {number * 0x1010101};" for number in range(count))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from corpus.entry import Array, Entry
 from cutesmith_evaluator.emulator.device import Device
-from cutesmith_evaluator.emulator.faults import UnsupportedError
 from cutesmith_evaluator.emulator.launch import Launch
 from cutesmith_evaluator.emulator.memory import Allocation
 
@@ -18,12 +15,6 @@ def run(entry: Entry) -> list[Array]:
     for number, array in enumerate(held):
         device.memory.add(Allocation(array.ctypes.data, array.nbytes, f"buffer {number}"))
     arguments = b"".join(array.ctypes.data.to_bytes(8, "little") for array in held)
-    config = Launch((entry.grid, 1, 1), (entry.block, 1, 1), entry.shared, arguments, **_cluster(entry))
+    config = Launch((entry.grid, 1, 1), (entry.block, 1, 1), entry.shared, arguments, cluster=(entry.cluster, 1, 1))
     device.launch(device.load(entry.ptx), "k", config)
     return held[len(entry.inputs) :]
-
-
-def _cluster(entry: Entry) -> dict[str, Any]:
-    if entry.cluster == 1:
-        return {}
-    raise UnsupportedError("clusters are not emulated yet", "k")

@@ -33,8 +33,8 @@ class Entry:
 
     @property
     def digest(self) -> str:
-        """Of everything that the results depend on."""
-        parts = [self.ptx.encode(), repr((self.grid, self.block, self.shared, self.cluster)).encode()]
+        """Of everything that the results depend on; not of how the text is laid out."""
+        parts = [" ".join(self.ptx.split()).encode(), repr((self.grid, self.block, self.shared, self.cluster)).encode()]
         parts += [array.tobytes() for array in (*self.inputs, *self.outputs)]
         return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 

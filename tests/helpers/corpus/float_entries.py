@@ -97,5 +97,3 @@ def _quotient(opcode: str) -> Entry:
     over[((over >> 23) & 0xFF) < 64] = 0x3F8CCCCD
     over[((over >> 23) & 0xFF) > 190] = 0x3F8CCCCD
     return instruction(opcode, f"{opcode} {{}}, {{}}, {{}}", [over, by], "u4", check=close("f32", relative=2.5 * _ULP))
-
-

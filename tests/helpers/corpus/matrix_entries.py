@@ -1,4 +1,4 @@
-"""mma.sync: each lane loads its registers of A, B and C, and stores those of D. Four warps, each with its own matrices."""
+"""mma.sync: each lane loads its registers of A, B and C, and stores those of D. Four warps, each by itself."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ def _chained() -> Entry:
     product = Product("m16n8k16", 16, "f16", "f16", "f32", 4, 2, 4)
     loads, (a, b, c) = fragments((16, 8, 4), 4)
     steps = "\n".join(
-        f"{product.opcode} {group(c)}, {group(a[4 * step : 4 * step + 4])}, {group(b[2 * step : 2 * step + 2])}, {group(c)};"
-        for step in range(4)
+        f"{product.opcode} {group(c)}, {group(a[4 * n : 4 * n + 4])}, {group(b[2 * n : 2 * n + 2])}, {group(c)};"
+        for n in range(4)
     )
     moves = "\n".join(f"mov.b32 %r{place}, {name};" for place, name in enumerate(c))
     wide = Product("", 64, "f16", "f16", "f32", 16, 8, 4)

@@ -9,7 +9,9 @@ import numpy as np
 
 from corpus.entry import Entry, threads, words
 
-_VECTORS = [(kind, count) for kind in ("b8", "b16", "b32", "b64") for count in (1, 2, 4) if int(kind[1:]) * count <= 128]
+_VECTORS = [
+    (kind, count) for kind in ("b8", "b16", "b32", "b64") for count in (1, 2, 4) if int(kind[1:]) * count <= 128
+]
 _SHARED = ".shared .align 16 .b8 s[4096];\n"
 
 
@@ -50,12 +52,14 @@ def _through(space: str, form: str, size: int, names: list[str]) -> str:
     """Stores to a memory and loads again: from the neighbour's place where it is shared."""
     group = _group(names)
     if space == "local":
-        where = f".local .align 16 .b8 mine[64]; mov.u64 %x3, mine; and.b32 %r70, %t, 3; mad.wide.u32 %x2, %r70, {size}, %x3;"
+        where = f""".local .align 16 .b8 mine[64]; mov.u64 %x3, mine; and.b32 %r70, %t, 3;
+        mad.wide.u32 %x2, %r70, {size}, %x3;"""
         clear = "\n".join(f"st.local.b64 [%x3+{place}], 0;" for place in range(0, 64, 8))
         return f"{where} {clear} st.local{form} [%x2], {group}; ld.local{form} {group}, [%x2];"
     if space == "shared":
         return f"""mov.u32 %r70, s; and.b32 %r71, %t, 127; mad.lo.u32 %r72, %r71, {min(size, 16)}, %r70;
-        st.shared{form} [%r72], {group}; bar.sync 0; xor.b32 %r71, %r71, 77; mad.lo.u32 %r72, %r71, {min(size, 16)}, %r70;
+        st.shared{form} [%r72], {group}; bar.sync 0; xor.b32 %r71, %r71, 77;
+        mad.lo.u32 %r72, %r71, {min(size, 16)}, %r70;
         ld.shared{form} {group}, [%r72];"""
     return ""
 
@@ -74,7 +78,19 @@ def _extensions() -> Iterator[Entry]:
 
 
 def _hints() -> Iterator[Entry]:
-    loads = ("nc", "ca", "cg", "cs", "lu", "cv", "volatile", "relaxed.gpu", "acquire.sys", "nc.L1::no_allocate", "L2::128B")
+    loads = (
+        "nc",
+        "ca",
+        "cg",
+        "cs",
+        "lu",
+        "cv",
+        "volatile",
+        "relaxed.gpu",
+        "acquire.sys",
+        "nc.L1::no_allocate",
+        "L2::128B",
+    )
     for hint in loads:
         form = f"ld.{hint}.global" if hint.split(".")[0] in ("volatile", "relaxed", "acquire") else f"ld.global.{hint}"
         body = f"mad.wide.u32 %x0, %t, 4, %a0; {form}.b32 %r0, [%x0];"
@@ -87,11 +103,13 @@ def _hints() -> Iterator[Entry]:
 
 def _windows() -> Iterator[Entry]:
     """Generic addresses of shared and local memory, constants and initialised variables."""
-    body = """mov.u64 %x0, s; cvta.shared.u64 %x0, %x0; mad.wide.u32 %x1, %t, 4, %x0; mul.lo.u32 %r1, %t, 5; st.b32 [%x1], %r1;
+    body = """mov.u64 %x0, s; cvta.shared.u64 %x0, %x0; mad.wide.u32 %x1, %t, 4, %x0; mul.lo.u32 %r1, %t, 5;
+    st.b32 [%x1], %r1;
     bar.sync 0; xor.b32 %r2, %t, 1; mad.wide.u32 %x1, %r2, 4, %x0; ld.b32 %r0, [%x1];
     cvta.to.shared.u64 %x2, %x0; cvt.u32.u64 %r3, %x2; mad.lo.u32 %r3, %t, 4, %r3; ld.shared.b32 %r1, [%r3];"""
     yield threads("generic addresses of shared memory", body, before=_SHARED, results=["u4", "u4"])
-    body = """.local .align 8 .b8 mine[8]; mov.u64 %x0, mine; cvta.local.u64 %x1, %x0; st.b32 [%x1+4], %t; ld.local.b32 %r0, [%x0+4];"""
+    body = """.local .align 8 .b8 mine[8]; mov.u64 %x0, mine; cvta.local.u64 %x1, %x0; st.b32 [%x1+4], %t;
+    ld.local.b32 %r0, [%x0+4];"""
     yield threads("generic addresses of local memory", body)
     table = ".global .align 4 .b32 table[4] = {11, 22, 0xffffffff, 44};\n"
     body = "and.b32 %r1, %t, 3; mov.u64 %x0, table; mad.wide.u32 %x0, %r1, 4, %x0; ld.global.b32 %r0, [%x0];"
@@ -108,7 +126,8 @@ def _exchanges() -> Iterator[Entry]:
     for grid in (1, 3):
         body = """mov.u32 %r5, s; and.b32 %r1, %t, 127; mad.wide.u32 %x0, %t, 4, %a0; ld.global.b32 %r2, [%x0];
         mad.lo.u32 %r3, %r1, 4, %r5; st.shared.b32 [%r3], %r2; bar.sync 0;
-        and.b32 %r6, %r1, 7; shr.u32 %r7, %r1, 3; mad.lo.u32 %r6, %r6, 16, %r7; mad.lo.u32 %r3, %r6, 4, %r5; ld.shared.b32 %r0, [%r3];"""
+        and.b32 %r6, %r1, 7; shr.u32 %r7, %r1, 3; mad.lo.u32 %r6, %r6, 16, %r7; mad.lo.u32 %r3, %r6, 4, %r5;
+        ld.shared.b32 %r0, [%r3];"""
         inputs = [words("transpose", 128 * grid)]
         yield threads(f"transpose of 8x16 by {grid} blocks", body, inputs=inputs, before=_SHARED, grid=grid)
     yield _sum_by_halves()

@@ -16,7 +16,7 @@ _BYTES, _INDEX = "results.xz", "index.json"
 
 @dataclass
 class Recording:
-    """`origin`: device, driver, date. `digests`: of the kernel and its inputs. `failures`: why a kernel gave nothing."""
+    """`origin`: device, driver, date. `digests`: of the kernel and its inputs. `failures`: reasons, by name."""
 
     origin: dict[str, str]
     digests: dict[str, str] = field(default_factory=dict)
@@ -53,4 +53,3 @@ def load(folder: Path) -> Recording:
             place += results[-1].nbytes
         recording.add(name, digest, results)
     return recording
-

@@ -68,7 +68,9 @@ def _hashed(kind: str, name: str, count: int) -> Array:
     if kind == "count":
         return (raw % U64(70)).astype(np.uint32)
     word = raw >> U64(64 - width)
-    shaped = _near(*_FLOATS[kind], name, count) if kind in _FLOATS else word >> (bits(f"{name}/cut", count) % U64(width))
+    shaped = (
+        _near(*_FLOATS[kind], name, count) if kind in _FLOATS else word >> (bits(f"{name}/cut", count) % U64(width))
+    )
     chosen = np.where(np.arange(count) % 2 == 0, word, shaped)
     return chosen.astype(f"u{width // 8}")
 

@@ -1,4 +1,4 @@
-"""wgmma: one warp group, operands in shared memory as hashed bytes, so that any layout that is named reads something."""
+"""wgmma: one warp group, operands in shared memory as hashed bytes, which any layout can read."""
 
 from __future__ import annotations
 
@@ -74,10 +74,19 @@ def _layouts(plain: Group) -> Iterator[Group]:
     exact = replace(plain, variant="integers")
     for swizzle, (leading, stride) in _ALONG.items():
         yield replace(exact, columns=32, swizzle=swizzle, leading=leading, stride=stride)
-        yield replace(exact, columns=32, swizzle=swizzle, leading=leading, stride=stride, left="tf32", right="tf32", depth=8)
-        yield replace(exact, columns=32, swizzle=swizzle, leading=leading, stride=stride, left="e4m3", right="e4m3", depth=32)
+        yield replace(
+            exact, columns=32, swizzle=swizzle, leading=leading, stride=stride, left="tf32", right="tf32", depth=8
+        )
+        yield replace(
+            exact, columns=32, swizzle=swizzle, leading=leading, stride=stride, left="e4m3", right="e4m3", depth=32
+        )
     for turned in ((1, 0), (0, 1), (1, 1)):
-        for swizzle, leading, stride in (("none", 256, 128), ("32B", 512, 256), ("64B", 1024, 512), ("128B", 2048, 1024)):
+        for swizzle, leading, stride in (
+            ("none", 256, 128),
+            ("32B", 512, 256),
+            ("64B", 1024, 512),
+            ("128B", 2048, 1024),
+        ):
             # Both operands share the offsets, which mean other things along the other dimension.
             yield replace(exact, columns=32, swizzle=swizzle, leading=leading, stride=stride, turned=turned)
     yield replace(exact, columns=32, leading=1024, stride=128)
@@ -89,7 +98,16 @@ def _forms(plain: Group) -> Iterator[Group]:
     yield replace(plain, from_registers=True)
     yield replace(plain, from_registers=True, left="bf16", right="bf16", columns=16)
     yield replace(plain, from_registers=True, left="e4m3", right="e4m3", depth=32)
-    yield replace(plain, from_registers=True, turned=(0, 1), swizzle="128B", leading=2048, stride=1024, columns=64, variant="integers")
+    yield replace(
+        plain,
+        from_registers=True,
+        turned=(0, 1),
+        swizzle="128B",
+        leading=2048,
+        stride=1024,
+        columns=64,
+        variant="integers",
+    )
     yield replace(plain, signs=(-1, 1))
     yield replace(plain, signs=(1, -1), from_registers=True)
     yield replace(plain, accumulate=False)
@@ -122,7 +140,9 @@ def _entry(form: Group) -> Entry:
     outputs = [inputs[2].copy()]
     outputs[0][:] = 0
     before = ".shared .align 1024 .b8 sa[16384];\n.shared .align 1024 .b8 sb[16384];\n"
-    return threads(form.name, "\n".join(lines), inputs=inputs, outputs=outputs, results=[], checks=[check], before=before)
+    return threads(
+        form.name, "\n".join(lines), inputs=inputs, outputs=outputs, results=[], checks=[check], before=before
+    )
 
 
 def _operand(form: Group, kind: str, which: str, size: int):
@@ -154,7 +174,9 @@ def _step(form: Group, sums: list[str], step: int) -> str:
     lines = [f"setp.ne.b32 %p1, {int(form.accumulate or step > 0)}, 0;"]
     for place, base in ((5, "%r5"), (6, "%r6")):
         lines.append(f"add.u32 %r9, {base}, {32 * step}; and.b32 %r9, %r9, 0x3ffff; shr.u32 %r9, %r9, 4;")
-        lines.append(f"cvt.u64.u32 %d{place}, %r9; or.b64 %d{place}, %d{place}, {fixed - (1 << 64) if fixed >> 63 else fixed};")
+        lines.append(
+            f"cvt.u64.u32 %d{place}, %r9; or.b64 %d{place}, %d{place}, {fixed - (1 << 64) if fixed >> 63 else fixed};"
+        )
     left = "{%f0, %f1, %f2, %f3}" if form.from_registers else "%d5"
     integer = form.sum == "s32"
     turned = () if form.left not in ("f16", "bf16") else form.turned[1:] if form.from_registers else form.turned
