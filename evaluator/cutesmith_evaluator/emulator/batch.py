@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cutesmith_evaluator.emulator.async_copies import AsyncCopies
+from cutesmith_evaluator.emulator.bulk_groups import BulkGroups
 from cutesmith_evaluator.emulator.clusters import ClusterBarrier
 from cutesmith_evaluator.emulator.counts import Counts
 from cutesmith_evaluator.emulator.faults import Culprit, EmulationError, FaultError, Place
@@ -86,6 +87,7 @@ class Batch:
         if program.by_warps:
             self.clock = self.order = order = Order(shape.count, shape.padded, shape.cluster_size)
             self.mbarriers = Mbarriers(shape.count, shared_bytes, SHARED_BASE, order)
+            self.bulk_groups = BulkGroups(order)
             self.cluster_barrier = ClusterBarrier(self.size, shape.cluster_size * shape.padded, order)
         self.shared = Slab("shared", shape.count, shared_bytes, SHARED_BASE, program.grain, self.clock)
         self.local = Slab("local", self.size, program.local_bytes, LOCAL_BASE, program.grain, None)

@@ -11,6 +11,7 @@ from cutesmith_evaluator.emulator.faults import UnsupportedError
 from cutesmith_evaluator.emulator.ptx import Instruction
 
 U8, U16, U32, U64 = (np.dtype(f"u{size}") for size in (1, 2, 4, 8))
+I32 = np.dtype("i4")
 BOOL = np.dtype(bool)
 
 # Half formats travel as their bits.

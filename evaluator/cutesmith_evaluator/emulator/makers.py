@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from cutesmith_evaluator.emulator import (
     async_copies,
+    bulk_makers,
     matrices,
     mbarrier_makers,
     memory_makers,
@@ -32,4 +33,5 @@ MAKERS: dict[str, Callable[[Lowering, Words], Step]] = {
     **move_makers.MAKERS,
     **warp_makers.MAKERS,
     **mbarrier_makers.MAKERS,
+    **bulk_makers.MAKERS,
 }

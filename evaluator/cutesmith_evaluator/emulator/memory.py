@@ -46,6 +46,15 @@ class Allocation:
         """1 in each byte that holds a value, in items of `unit` bytes; None where all do."""
         return None if self._written is None else self._written.view(UNITS[unit])
 
+    def region(
+        self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], size: int, *, written: bool = False
+    ) -> Array | None:
+        """Items of `size` bytes at regular distances, or their flags; None where all hold a value."""
+        buffer = self._written if written else self._bytes
+        if buffer is None:
+            return None
+        return np.ndarray(shape, f"u{size}", buffer, address - self.base, strides)  # pyright: ignore[reportArgumentType]
+
     def mark_initialised(self) -> None:
         self._written = None
 
@@ -102,6 +111,41 @@ class GlobalMemory:
             written = found.written(unit)
             if written is not None:
                 written[index] = _ALL_WRITTEN[unit]
+
+    def read_region(
+        self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], size: int, position: int
+    ) -> Array:
+        """Items of `size` bytes at regular distances, outermost first. `position`: of the thread that asks for them."""
+        allocation = self._holding(address, shape, strides, size, "reads", position)
+        written = allocation.region(address, shape, strides, size, written=True)
+        if written is not None and not (written == _ALL_WRITTEN[size]).all():
+            words = f"reads {allocation.label} at 0x{address:x} and after, where nothing has written all of it"
+            raise AccessFaultError("uninitialised-read", words, position, address)
+        found = allocation.region(address, shape, strides, size)
+        assert found is not None
+        return found.copy()
+
+    def write_region(
+        self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], items: Array, position: int
+    ) -> None:
+        size = items.itemsize
+        allocation = self._holding(address, shape, strides, size, "writes", position)
+        found = allocation.region(address, shape, strides, size)
+        assert found is not None
+        found[...] = items
+        written = allocation.region(address, shape, strides, size, written=True)
+        if written is not None:
+            written[...] = _ALL_WRITTEN[size]
+
+    def _holding(
+        self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], size: int, verb: str, position: int
+    ) -> Allocation:
+        last = address + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+        allocation = self.at(address)
+        if allocation is None or last + size > allocation.end:
+            wrong = address if allocation is None else last
+            raise self._out_of_bounds(wrong, size, verb, position)
+        return allocation
 
     def _load_from(
         self, allocation: Allocation, addresses: Array, unit: int, used: int | None, threads: Array | None = None

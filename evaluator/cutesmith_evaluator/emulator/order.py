@@ -103,7 +103,7 @@ class Order:
         if late.any():
             self._raise_race(late.any(axis=2), late.argmax(axis=2), addresses, "writes {} read")
         reader, now = self._reader[pieces], stamps[:, None]
-        other_lane = ((reader | _LANE_BITS) == (now | _LANE_BITS)) & (reader != now)
+        other_lane = np.asarray(((reader | _LANE_BITS) == (now | _LANE_BITS)) & (reader != now))
         self._raise_race(other_lane, (reader >> _COLUMN) & _COLUMN_BITS, addresses, "writes {} read")
 
     def _raise_race(self, racing: Array, columns: Array, addresses: Array, words: str) -> None:

@@ -51,6 +51,34 @@ class Slab:
             self._tracker.note_writes(pieces, threads, addresses)
             self._check_together(memory[places // unit], items, unit, addresses)
 
+    def take(self, row: int, addresses: Array, position: int) -> tuple[Array, Array]:
+        """For the asynchronous proxy: 16 bytes at each address of one block, as bytes, and the pieces they are made of.
+
+        `position`: of the issuing thread among those that run.
+        """
+        places, pieces = self._chunks(row, addresses, position, "reads")
+        missing = ~self._written[pieces]
+        if missing.any():
+            offset = int(addresses[int(np.flatnonzero(missing.any(axis=1))[0])]) - self.base
+            words = f"reads 16 bytes of {self.what} memory at offset {offset} that nothing has written"
+            raise AccessFaultError("uninitialised-read", words, position, int(addresses[0]))
+        return self._bytes.view(UNITS[16])[places // 16].view(np.uint8), pieces.reshape(-1)
+
+    def place(self, row: int, addresses: Array, data: Array, position: int) -> Array:
+        """The other direction; returns the pieces."""
+        places, pieces = self._chunks(row, addresses, position, "writes")
+        self._bytes.view(UNITS[16])[places // 16] = data.view(UNITS[16])
+        self._written[pieces] = True
+        return pieces.reshape(-1)
+
+    def _chunks(self, row: int, addresses: Array, position: int, verb: str) -> tuple[Array, Array]:
+        low, high = int(addresses.min()) - self.base, int(addresses.max()) - self.base
+        if low < 0 or high > self.size - 16:
+            words = f"{verb} {high + 16 - low} bytes at offset {low} of {self.size} bytes of {self.what} memory"
+            raise AccessFaultError("out-of-bounds", words, position, int(addresses[0]))
+        places = row * self._stride + addresses - self.base
+        return places, self._pieces(places, 16, None)
+
     def update(self, rows: Array, addresses: Array, unit: int) -> tuple[Array, Array]:
         """For an atomic: the memory as items, and the index of each access. Atomics do not race with one another."""
         places = self._places(rows, addresses, unit, "updates")
