@@ -26,7 +26,6 @@ class Scope:
     start: int = 0
     names: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
-    placed: bool = False  # whether a line of source was seen in it
 
 
 @dataclass
@@ -88,11 +87,9 @@ def read_body(text: str, kernel: str, first_line: int, files: dict[int, str]) ->
 
 
 def _locate(body: Body, file: str, line: int) -> None:
-    """Inline assembly has the line of its call once, and then counts on by its own lines: those name nothing."""
-    scope = body.scopes[-1]
-    if line and not (len(body.scopes) > 1 and scope.placed):
+    """Inside inline assembly the compiler counts on by the assembly's own lines: those name nothing."""
+    if line and len(body.scopes) == 1:
         body.place = Place(file, line)
-        scope.placed = True
 
 
 def _scope(body: Body, brace: str) -> None:

@@ -159,7 +159,13 @@ def deliver(issuer: Issuer, rows: tuple[int, int], places: Array, barrier: int, 
     pieces = batch.shared.place(rows[0], places, data, issuer.position)
     assert batch.order is not None
     batch.order.async_write(pieces, agent, int(places[0]), issuer.position)
-    batch.mbarriers.expect(np.array([rows[1]]), np.array([barrier]), np.array([-data.size]))
+    complete(issuer, rows[1], barrier, data.size)
+
+
+def complete(issuer: Issuer, row: int, barrier: int, size: int) -> None:
+    """`size` bytes have come, for the barrier at that address of the block's shared memory."""
+    where = np.array([row]), np.array([barrier]), np.array([issuer.warp])
+    issuer.batch.mbarriers.expect(*where, np.array([-size]))
 
 
 def fetch(issuer: Issuer, row: int, places: Array) -> Array:

@@ -9,6 +9,8 @@ from cutesmith_evaluator.emulator.collectives import members_of
 from cutesmith_evaluator.emulator.ptx import Group, Instruction, Kernel, Operand, Pair, Register, Symbol
 
 _ENDS = ("bra", "ret", "exit", "barrier", "trap")
+_BY_WARPS = ("mbarrier", "wgmma", "mapa")
+_REMOTE = ["st", "async"]
 _NO_RESULT = ("st", "red", "bra", "bar", "barrier", "ret", "exit", "membar", "fence", "prefetch")
 
 
@@ -85,7 +87,7 @@ def is_gate(instruction: Instruction) -> bool:
 def _orders_warps(instruction: Instruction) -> bool:
     first, *rest = instruction.words
     counted = first in ("bar", "barrier") and rest[:1] != ["warp"] and len(instruction.operands) > 1
-    return counted or first in ("mbarrier", "wgmma", "mapa", "st.async") or "bulk" in rest or rest[:1] == ["cluster"]
+    return counted or first in _BY_WARPS or "bulk" in rest or rest[:1] == ["cluster"] or [first, *rest[:1]] == _REMOTE
 
 
 def _written(instruction: Instruction) -> list[str]:
@@ -101,7 +103,7 @@ def _registers(operand: Operand) -> list[str]:
         case Group(items):
             return [name for item in items for name in _registers(item)]
         case Pair(first, second):
-            return [first.name, second.name]
+            return [*_registers(first), second.name]
         case _:
             return []
 

@@ -17,6 +17,7 @@ from cutesmith_evaluator.emulator import (
     memory_makers,
     mma,
     move_makers,
+    remote_stores,
     warp_makers,
 )
 from cutesmith_evaluator.emulator.kinds import Words
@@ -34,4 +35,5 @@ MAKERS: dict[str, Callable[[Lowering, Words], Step]] = {
     **warp_makers.MAKERS,
     **mbarrier_makers.MAKERS,
     **bulk_makers.MAKERS,
+    **remote_stores.MAKERS,
 }

@@ -49,11 +49,12 @@ class Initialise:
     family: str = "mbarrier"
 
     def run(self, batch: Batch) -> None:
-        _, rows, addresses = _at(batch, self.location)
+        numbers, rows, addresses = _at(batch, self.location)
+        warps = numbers // _WARP
         if self.count is None:
-            batch.mbarriers.invalidate(rows, addresses)
+            batch.mbarriers.invalidate(rows, addresses, warps)
         else:
-            batch.mbarriers.init(rows, addresses, _values(batch, self.count, 1, rows.size))
+            batch.mbarriers.init(rows, addresses, warps, _values(batch, self.count, 1, rows.size))
 
 
 @dataclass
@@ -91,8 +92,9 @@ class Expect:
     family: str = "mbarrier"
 
     def run(self, batch: Batch) -> None:
-        _, rows, addresses = _at(batch, self.location)
-        batch.mbarriers.expect(rows, addresses, self.sign * _values(batch, self.transactions, 0, rows.size))
+        numbers, rows, addresses = _at(batch, self.location)
+        transactions = self.sign * _values(batch, self.transactions, 0, rows.size)
+        batch.mbarriers.expect(rows, addresses, numbers // _WARP, transactions)
 
 
 @dataclass
@@ -108,23 +110,22 @@ class Test:
 
     def run(self, batch: Batch) -> None:
         numbers, rows, addresses = _at(batch, self.location)
-        passed = self._passed(batch, rows, addresses)
+        passed = self._passed(batch, numbers, rows, addresses)
         batch.mbarriers.learn(rows[passed], addresses[passed], numbers[passed] // _WARP)
         batch.put(self.result, _whole(batch, passed, np.dtype(bool)))
 
-    def _passed(self, batch: Batch, rows: Array, addresses: Array) -> Array:
+    def _passed(self, batch: Batch, numbers: Array, rows: Array, addresses: Array) -> Array:
         dtype = np.dtype("u4" if self.parity else "u8")
         phases = batch.spread(typed(batch.values[self.phase], dtype))[batch.active()].astype(np.int64)
-        return batch.mbarriers.passed(rows, addresses, phases, parity=self.parity)
+        return batch.mbarriers.passed(rows, addresses, numbers // _WARP, phases, parity=self.parity)
 
     # As a gate
 
     timed: bool = True
 
     def passes(self, batch: Batch) -> Array:
-        _, rows, addresses = _at(batch, self.location)
         passed = np.ones(batch.size, bool)
-        passed[batch.active()] = self._passed(batch, rows, addresses)
+        passed[batch.active()] = self._passed(batch, *_at(batch, self.location))
         return passed
 
     def waits_for(self, batch: Batch) -> str:

@@ -26,12 +26,14 @@ class Mbarriers:
         self._order = order
         number = blocks * self._places
         self._live = np.zeros(number, bool)
+        self._made = np.zeros(number, np.int64)  # Order's stamp of the initialisation
         self._count, self._pending, self._bytes, self._phase, self._meeting = np.zeros((5, number), np.int64)
 
-    def init(self, rows: Array, addresses: Array, counts: Array) -> None:
-        for row, place, count in {
-            *zip(rows.tolist(), self._index(rows, addresses).tolist(), counts.tolist(), strict=True)
-        }:
+    def init(self, rows: Array, addresses: Array, warps: Array, counts: Array) -> None:
+        index = self._index(rows, addresses)
+        given = {*zip(rows.tolist(), index.tolist(), warps.tolist(), counts.tolist(), strict=True)}
+        for row, place, warp, count in given:
+            self._made[place] = self._order.stamp(warp)
             if not self._live[place]:
                 self._meeting[place] = self._order.new_meeting(row)
             self._live[place] = True
@@ -40,8 +42,8 @@ class Mbarriers:
             # A new life goes on in a later phase of the same parity: what completed in the old one stays known.
             self._phase[place] += self._phase[place] & 1
 
-    def invalidate(self, rows: Array, addresses: Array) -> None:
-        self._live[self._living(rows, addresses)] = False
+    def invalidate(self, rows: Array, addresses: Array, warps: Array) -> None:
+        self._live[self._living(rows, addresses, warps)] = False
 
     def arrive(
         self,
@@ -55,7 +57,7 @@ class Mbarriers:
         relaxed: bool = False,
     ) -> Array:
         """One thread after the other. Returns the phase that each arrives in."""
-        index = self._living(rows, addresses)
+        index = self._living(rows, addresses, warps)
         states = np.empty(index.size, np.int64)
         told: set[tuple[int, int, int]] = set()
         for position, (place, row, warp) in enumerate(zip(index.tolist(), rows.tolist(), warps.tolist(), strict=True)):
@@ -76,17 +78,17 @@ class Mbarriers:
             self._advance(row, place)
         return states
 
-    def expect(self, rows: Array, addresses: Array, transactions: Array) -> None:
+    def expect(self, rows: Array, addresses: Array, warps: Array, transactions: Array) -> None:
         """`transactions`: bytes that the phase waits for in addition; negative ones have come."""
         for position, (row, place) in enumerate(
-            zip(rows.tolist(), self._living(rows, addresses).tolist(), strict=True)
+            zip(rows.tolist(), self._living(rows, addresses, warps).tolist(), strict=True)
         ):
             self._expect(place, int(transactions[position]), position, addresses)
             self._advance(row, place)
 
-    def passed(self, rows: Array, addresses: Array, phases: Array, *, parity: bool) -> Array:
+    def passed(self, rows: Array, addresses: Array, warps: Array, phases: Array, *, parity: bool) -> Array:
         """Whether the phase is complete that is named by its number, or by its parity."""
-        current = self._phase[self._living(rows, addresses)]
+        current = self._phase[self._living(rows, addresses, warps)]
         return (current & 1) != (phases & 1) if parity else current != phases
 
     def learn(self, rows: Array, addresses: Array, warps: Array) -> None:
@@ -97,7 +99,7 @@ class Mbarriers:
 
     def loader(self, row: int, address: int, warp: int) -> Agent:
         """A bulk copy that completes in the barrier's present phase."""
-        place = int(self._living(np.array([row]), np.array([address]))[0])
+        place = int(self._living(np.array([row]), np.array([address]), np.array([warp]))[0])
         return self._order.bulk_load(warp, int(self._meeting[place]), int(self._phase[place]) + 1)
 
     def state(self, row: int, address: int) -> str:
@@ -123,13 +125,21 @@ class Mbarriers:
             self._pending[place] = self._count[place]
             self._order.meet(row, int(self._meeting[place]), int(self._phase[place]))
 
-    def _living(self, rows: Array, addresses: Array) -> Array:
+    def _living(self, rows: Array, addresses: Array, warps: Array) -> Array:
         index = self._index(rows, addresses)
         dead = ~self._live[index]
         if dead.any():
             position = int(np.flatnonzero(dead)[0])
             words = f"uses an mbarrier at offset {self._offset(int(index[position]))} that nothing has initialised"
             raise AccessFaultError("mbarrier-misuse", words, position, int(addresses[position]))
+        early = self._order.unknown(warps, self._made[index])
+        if early.any():
+            position = int(np.flatnonzero(early)[0])
+            words = (
+                f"uses the mbarrier at offset {self._offset(int(index[position]))}, which another warp initialises "
+                "with no fence and barrier in between"
+            )
+            raise AccessFaultError("race", words, position, int(addresses[position]))
         return index
 
     def _index(self, rows: Array, addresses: Array) -> Array:

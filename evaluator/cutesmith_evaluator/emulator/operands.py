@@ -53,7 +53,8 @@ def parse_operand(text: str, known: Known) -> Operand:
         return Negated(_register(text[1:].strip(), known))
     if "|" in text:
         first, second = text.split("|")
-        return Pair(_register(first.strip(), known), _register(second.strip(), known))
+        value = Sink() if first.strip() == "_" else _register(first.strip(), known)
+        return Pair(value, _register(second.strip(), known))
     return _atom(text, known)
 
 

@@ -87,6 +87,15 @@ class Order:
         clocks = self.known[0, warps, own].astype(np.int64)
         return warps, (clocks << _CLOCK) | (own << _COLUMN) | (threads % _WARP)
 
+    def stamp(self, warp: int) -> int:
+        """Of something that the warp does now."""
+        own = int(self._own[warp])
+        return int(self.known[0, warp, own]) << int(_CLOCK) | own << int(_COLUMN)
+
+    def unknown(self, warps: Array, stamps: Array) -> Array:
+        """Where the warp does not know of what was stamped."""
+        return (stamps >> _CLOCK) > self.known[0, warps, (stamps >> _COLUMN) & _COLUMN_BITS]
+
     def _check_writer(self, pieces: Array, warps: Array, stamps: Array, addresses: Array, verb: str) -> None:
         writer = self._writer[pieces]
         if not writer.any():

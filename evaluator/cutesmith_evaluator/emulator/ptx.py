@@ -64,7 +64,7 @@ class Group:
 class Pair:
     """`value|predicate`: two results."""
 
-    first: Register
+    first: Register | Sink
     second: Register
 
 

@@ -71,6 +71,19 @@ class Slab:
         self._written[pieces] = True
         return pieces.reshape(-1)
 
+    def put(self, row: int, address: int, item: Array, position: int) -> Array:
+        """One item of 4, 8 or 16 bytes; returns its pieces."""
+        unit = item.itemsize
+        try:
+            places = self._places(np.array([row]), np.array([address]), unit, "writes")
+        except AccessFaultError as error:
+            error.thread = position
+            raise
+        pieces = self._pieces(places, unit, None).reshape(-1)
+        self._bytes.view(UNITS[unit])[places // unit] = item
+        self._written[pieces] = True
+        return pieces
+
     def _chunks(self, row: int, addresses: Array, position: int, verb: str) -> tuple[Array, Array]:
         low, high = int(addresses.min()) - self.base, int(addresses.max()) - self.base
         if low < 0 or high > self.size - 16:

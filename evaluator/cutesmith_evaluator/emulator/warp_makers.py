@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cutesmith_evaluator.emulator.kinds import BOOL, U32, Words, unsupported
 from cutesmith_evaluator.emulator.program import Step
 from cutesmith_evaluator.emulator.ptx import Negated
-from cutesmith_evaluator.emulator.warps import VOTES, Nothing, Shuffle, Trap, Vote, WarpBarrier, ballot
+from cutesmith_evaluator.emulator.warps import VOTES, Elect, Nothing, Shuffle, Trap, Vote, WarpBarrier, ballot
 
 if TYPE_CHECKING:
     from cutesmith_evaluator.emulator.lowering import Lowering
@@ -50,6 +50,15 @@ def _activemask(lowering: Lowering, words: Words) -> Step:
     return Vote(ballot, None, target, words.instruction.place)
 
 
+def _elect(lowering: Lowering, words: Words) -> Step:
+    instruction = words.instruction
+    words.one_of(("sync",))
+    words.done()
+    leader, elected = lowering.targets(instruction.operands[0], instruction)
+    members = lowering.slots.source(instruction.operands[1], U32, instruction)
+    return Elect(members, leader, elected, instruction.place)
+
+
 def _warp_barrier(lowering: Lowering, words: Words) -> Step:
     words.done()
     return WarpBarrier(words.instruction.place)
@@ -69,5 +78,6 @@ MAKERS: dict[str, Callable[[Lowering, Words], Step]] = {
     "activemask": _activemask,
     "bar.warp.sync": _warp_barrier,
     "trap": _trap,
+    "elect": _elect,
     **dict.fromkeys(_NOTHING, _nothing),
 }

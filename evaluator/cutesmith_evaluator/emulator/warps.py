@@ -117,6 +117,26 @@ VOTES: dict[str, Callable[[Array, Array], Any]] = {
 
 
 @dataclass
+class Elect:
+    """elect.sync: one lane of those named is the leader, here the lowest."""
+
+    members: int
+    leader: Target | None
+    elected: Target | None
+    place: Place | None
+    family: str = "vote"
+
+    def run(self, batch: Batch) -> None:
+        members = batch.spread(batch.values[self.members].view(np.uint32)).astype(np.int64)
+        lowest = members & -members
+        lanes = np.int64(1) << (batch.numbers % WARP)
+        if self.elected is not None:
+            batch.put(self.elected, lowest == lanes)
+        if self.leader is not None:
+            batch.put(self.leader, np.log2(np.maximum(lowest, 1)).astype(np.uint32))
+
+
+@dataclass
 class WarpBarrier:
     """bar.warp.sync: what the warp's lanes did to shared memory before it is in order now."""
 
