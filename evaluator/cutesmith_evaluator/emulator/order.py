@@ -104,18 +104,17 @@ class Order:
         known = self.known[0][warps[:, None], column]
         now = stamps[:, None]
         own_other_lane = ((writer | _LANE_BITS) == (now | _LANE_BITS)) & (writer != now)
-        racing = np.asarray(((writer >> _CLOCK) > known) | own_other_lane)
-        self._raise_race(racing, column, addresses, f"{verb} {{}} wrote")
+        self._raise_race(((writer >> _CLOCK) > known) | own_other_lane, column, addresses, f"{verb} {{}} wrote")
 
     def _check_readers(self, pieces: Array, warps: Array, stamps: Array, addresses: Array) -> None:
         late = self._reads[pieces] > self.known[0, warps, : self._fixed][:, None, :]
         if late.any():
             self._raise_race(late.any(axis=2), late.argmax(axis=2), addresses, "writes {} read")
         reader, now = self._reader[pieces], stamps[:, None]
-        other_lane = np.asarray(((reader | _LANE_BITS) == (now | _LANE_BITS)) & (reader != now))
+        other_lane = ((reader | _LANE_BITS) == (now | _LANE_BITS)) & (reader != now)
         self._raise_race(other_lane, (reader >> _COLUMN) & _COLUMN_BITS, addresses, "writes {} read")
 
-    def _raise_race(self, racing: Array, columns: Array, addresses: Array, words: str) -> None:
+    def _raise_race(self, racing: Any, columns: Array, addresses: Array, words: str) -> None:
         if racing.any():
             access, piece = (int(place[0]) for place in np.nonzero(racing))
             raise self._race(int(columns[access, piece]), words, int(addresses[access]), access)
