@@ -55,7 +55,7 @@ FAULTS = (
     Fault("nobody arrives", DOUBLE, "arrive_and_expect_tx", "expect_tx", "deadlock", WAIT, "0 of 1 arrivals"),
     Fault("one arrival too few", DOUBLE, "init(full, 1)", "init(full, 2)", "deadlock", WAIT, "1 of 2 arrivals"),
     Fault(
-        "no fence for the asynchronous proxy",
+        "no proxy fence",
         DOUBLE,
         FENCE,
         "",
@@ -73,7 +73,7 @@ FAULTS = (
     Fault(
         "no cluster barrier", CENTER, "cute.arch.cluster_wait()\n        if", "if", "race", "store_async", "initialises"
     ),
-    Fault("no fence", CENTER, "cute.arch.mbarrier_init_fence()", "", "race", "store_async", "initialises"),
+    Fault("no fence", CENTER, "cute.arch.mbarrier_init_fence()", "", "race", "store_async", "initial"),
 )
 
 
