@@ -30,8 +30,10 @@ def written(inspection: Inspection, source: GraphInput, held: Held = NOTHING_HEL
     return held.written(source.path)
 
 
-def conditions(program: Program, inspection: Inspection, tensors: Tensors, shapes: Shapes) -> str:
-    """The functions, and what they need."""
+def conditions(
+    program: Program, inspection: Inspection, tensors: Tensors, shapes: Shapes, least: tuple[int, int]
+) -> str:
+    """The functions, and what they need. `least`: the compute capability that the kernel asks for."""
     first = tensors.names[tensors.inputs[0].name]
     body = [
         "if DISABLED:",
@@ -44,7 +46,7 @@ def conditions(program: Program, inspection: Inspection, tensors: Tensors, shape
         'if torch.is_autocast_enabled("cuda"):',
         '    return "autocast is on: it would choose other dtypes"',
         f"if not _capable({first}.get_device()):",
-        '    return "the device is older than sm_80"',
+        f'    return "the device is older than sm_{least[0]}{least[1]}"',
         "return None",
     ]
     return "\n".join(
@@ -58,22 +60,25 @@ def conditions(program: Program, inspection: Inspection, tensors: Tensors, shape
             '    """Whether the kernel computes what the module would, for these inputs, here and now."""',
             f"    return explain(module{arguments_of(inspection)}) is None",
             *_NAMED * any(_is_name(guard.value) for guard in program.graph.guards),
-            *_CAPABLE,
+            *_capable(least),
         )
     )
 
 
-_CAPABLE = (
-    "",
-    "",
-    "_DEVICES = {}",
-    "",
-    "",
-    "def _capable(index):",
-    "    if index not in _DEVICES:",
-    "        _DEVICES[index] = torch.cuda.get_device_capability(index) >= (8, 0)",
-    "    return _DEVICES[index]",
-)
+def _capable(least: tuple[int, int]) -> list[str]:
+    return [
+        "",
+        "",
+        "_DEVICES = {}",
+        "",
+        "",
+        "def _capable(index):",
+        "    if index not in _DEVICES:",
+        f"        _DEVICES[index] = torch.cuda.get_device_capability(index) >= {least}",
+        "    return _DEVICES[index]",
+    ]
+
+
 _NAMED = (
     "",
     "",

@@ -19,6 +19,7 @@ from .wrap import wrapped
 
 EVIDENCE = "Evidence:"
 CODE_WIDTH = 105  # of a line, before its indentation
+LEAST_CAPABILITY = (8, 0)
 NOTHING_YET = ("nothing was run on this file yet",)
 
 
@@ -31,6 +32,7 @@ class Parts:
     program: tuple[str, ...]  # body of the program function
     tensors: Tensors
     scratch: str | None = None  # fp32 values of the kernel's workspace, as an expression
+    least: tuple[int, int] = LEAST_CAPABILITY  # compute capability
 
 
 def with_header(source: str, lines: tuple[str, ...]) -> str:
@@ -51,7 +53,7 @@ def write(program: Program, inspection: Inspection, target: Target, parts: Parts
         _header(target, parts, program),
         _imports(),
         _constants(parts),
-        conditions(program, inspection, parts.tensors, shapes),
+        conditions(program, inspection, parts.tensors, shapes, parts.least),
         _interface(name, inspection, parts),
         _launcher(name, program, parts, shapes),
         _program(name, parts),

@@ -17,6 +17,8 @@ from .passes import (
     PassText,
     groups,
     pass_function,
+    plain_read,
+    read_by_priority,
 )
 from .pointwise import KernelText
 from .rows import host
@@ -24,7 +26,7 @@ from .text import Writer, helpers, loads_of
 
 
 def emit(program: Program, name: str, *, fast: bool, by_priority: bool) -> KernelText:
-    """`by_priority`: rows bypass the L1 cache, which then keeps the operands that all rows share."""
+    """`by_priority`: as `read_by_priority`."""
     roots = tuple(s.expr for s in program.stores)
     tensors = tensors_of(program, loads_of(roots))
     scalars = Writer(fast)
@@ -32,12 +34,13 @@ def emit(program: Program, name: str, *, fast: bool, by_priority: bool) -> Kerne
     functions: list[str] = []
     body: list[str] = []
     passes = groups(roots)
+    read = read_by_priority if by_priority else plain_read
     slots = 0
     for number, group in enumerate(passes, 1):
-        text = pass_function(f"pass_{number}", group, (), tensors, scalars, by_priority=by_priority)
+        text = pass_function(f"pass_{number}", group, (), tensors, scalars, read)
         functions += text.lines
         body += flush(scalars) + _loop(f"pass_{number}", text, initial(group, text))
-        slots = _combine(group, text, scalars, slots)
+        slots = combine(group, text, scalars, slots)
         body += flush(scalars)
     body += _results(tensors, scalars, functions)
     lines = [
@@ -84,22 +87,24 @@ def _loop(name: str, text: PassText, initial: list[str]) -> list[str]:
     ]
 
 
-def _combine(group: Group, text: PassText, scalars: Writer, slot: int) -> int:
-    """From a value per thread to one per row; an online pair rescales its sum to the row's maximum first."""
+def combine(group: Group, text: PassText, scalars: Writer, slot: int, rooms: str = "sRow") -> int:
+    """From a value per thread to one per row; an online pair rescales its sum to the row's maximum first.
+
+    `rooms`: the shared memory that `across` needs. Returns the next free slot in it."""
     names = iter(text.accumulators)
     for r in group.reductions:
         own = next(names)
         name = scalars.name(r, own)
         total = group.online.get(id(r))
         if total is None:
-            scalars.lines.append(f"{name} = across({own}, {COMBINE[r.kind]}, sRow, {slot}, tidx)")
+            scalars.lines.append(f"{name} = across({own}, {COMBINE[r.kind]}, {rooms}, {slot}, tidx)")
             slot += 1
             continue
         sums = next(names)
         scalars.name(total, sums)
         scalars.lines += [
-            f"top = across({own}, cute.math.max, sRow, {slot}, tidx)",
-            f"{sums} = across({sums} * cute.math.exp({own} - finite(top)), operator.add, sRow, {slot + 1}, tidx)",
+            f"top = across({own}, cute.math.max, {rooms}, {slot}, tidx)",
+            f"{sums} = across({sums} * cute.math.exp({own} - finite(top)), operator.add, {rooms}, {slot + 1}, tidx)",
             f"{name} = top",
         ]
         slot += 2
@@ -112,7 +117,7 @@ def _results(tensors: Tensors, scalars: Writer, functions: list[str]) -> list[st
     lines: list[str] = []
     if columns:
         roots = tuple(a.store.expr for a in columns if a.store is not None)
-        _name_row_values(roots, scalars)
+        name_row_values(roots, scalars)
         text = pass_function("write", Group((), {}), columns, tensors, scalars)
         functions += text.lines
         lines += flush(scalars) + _loop("write", text, [])
@@ -127,7 +132,7 @@ def _results(tensors: Tensors, scalars: Writer, functions: list[str]) -> list[st
     return lines
 
 
-def _name_row_values(roots: tuple[Expr, ...], scalars: Writer) -> None:
+def name_row_values(roots: tuple[Expr, ...], scalars: Writer) -> None:
     """What depends on the row alone is computed once, outside the loop: the largest such expressions get names."""
     stack, seen = list(roots), set()
     while stack:

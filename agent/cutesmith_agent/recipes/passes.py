@@ -6,6 +6,7 @@ sum of a softmax are one group (online softmax: Milakov and Gimelshein, arXiv 18
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .accesses import Access, Tensors
@@ -69,25 +70,35 @@ class PassText:
     accumulators: list[str] = field(default_factory=list)
 
 
+Reader = Callable[[Access], tuple[str, tuple[str, ...]]]  # how a pass reads an operand, and what it needs for that
+
+
+def plain_read(access: Access) -> tuple[str, tuple[str, ...]]:
+    return f"load({access.gmem}, row, chunk, width, steps, stride)", (access.gmem,)
+
+
+def read_by_priority(access: Access) -> tuple[str, tuple[str, ...]]:
+    """With LOAD_BY_PRIORITY: rows bypass the L1 cache, which then keeps the operands that all rows share."""
+    priority = "SHARED" if access.is_shared else "ONCE"
+    return f"load({access.gmem}, row, chunk, width, steps, stride, {priority})", (access.gmem,)
+
+
 def pass_function(
     name: str,
     group: Group,
     stores: tuple[Access, ...],
     tensors: Tensors,
     scalars: Writer,
-    *,
-    by_priority: bool = False,
+    read: Reader = plain_read,
 ) -> PassText:
-    """`scalars` names the row values known before this pass; the function gets those it reads as arguments.
-
-    `by_priority`: its loads are those of LOAD_BY_PRIORITY."""
+    """`scalars` names the row values known before this pass; the function gets those it reads as arguments."""
     text = PassText()
     writer = Writer(scalars.fast, names=dict(scalars.names), taken=set(scalars.taken))
     roots = (*(r.arg for r in group.reductions), *(s.store.expr for s in stores if s.store is not None))
     _name_scalar_loads(roots, tensors, scalars)
     writer.names.update(scalars.names)
     writer.count(roots)
-    _load_columns(roots, tensors, writer, text, by_priority=by_priority)
+    _load_columns(roots, tensors, writer, text, read)
     for r in group.reductions:
         _accumulate(r, group, writer, text)
     for access in stores:
@@ -127,16 +138,14 @@ def _read(roots: tuple[Expr, ...], scalars: Writer) -> set[int]:
     return found
 
 
-def _load_columns(
-    roots: tuple[Expr, ...], tensors: Tensors, writer: Writer, text: PassText, *, by_priority: bool
-) -> None:
+def _load_columns(roots: tuple[Expr, ...], tensors: Tensors, writer: Writer, text: PassText, read: Reader) -> None:
     needed = {id(e) for e in _below(roots, writer) if isinstance(e, Load)}
     for access in tensors.loads:
         if access.load is not None and id(access.load) in needed and access.per_column:
             local = writer.name(access.load, access.local)
-            text.operands.append(access.gmem)
-            priority = f", {'SHARED' if access.is_shared else 'ONCE'}" if by_priority else ""
-            writer.lines.append(f"{local} = load({access.gmem}, row, chunk, width, steps, stride{priority})")
+            call, operands = read(access)
+            text.operands += [operand for operand in operands if operand not in text.operands]
+            writer.lines.append(f"{local} = {call}")
 
 
 def _below(roots: tuple[Expr, ...], writer: Writer) -> list[Expr]:

@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 from cutesmith_agent.source.naming import snake_case
 from cutesmith_evaluator.types import Finding, Graph, Inspection
 
-from . import long_rows, one_row, pointwise, rows
+from . import cluster_rows, long_rows, one_row, pointwise, rows
 from .contract import Draft, Proposal, Target, Unsupported
-from .file import Parts, write
+from .file import LEAST_CAPABILITY, Parts, write
 from .ir import Const, Reduce
 from .lowering import Program, lower, output_spec
 from .text import ascii_name
 
 HALF = ("float16", "bfloat16")
+BEFORE_CLUSTERS = ("sm_80", "sm_86", "sm_89", "sm_120a")  # or with ones that hold less
 
 
 def propose(inspection: Inspection, target: Target) -> Proposal:
@@ -61,9 +62,11 @@ class Variant:
     title: str
     scratch: str | None = None  # fp32 values of workspace
     choices: dict[str, int] = field(default_factory=dict)  # of the schedule that no constant shows
+    least: tuple[int, int] = LEAST_CAPABILITY  # compute capability
 
 
-def _variants(program: Program, name: str, class_name: str) -> Iterator[Variant]:
+def _variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
+    class_name = target.class_name
     fast = half_results(program.graph)
     if not program.has_reductions:
         title = f"{class_name} in one pass over memory: every tensor is read or written once."
@@ -80,7 +83,9 @@ def _variants(program: Program, name: str, class_name: str) -> Iterator[Variant]
                 (columns, *split.constants()), text, title, scratch="BLOCKS" if slots == 1 else f"{slots} * BLOCKS"
             )
         return
-    for schedule in rows.schedules(program):
+    for number, schedule in enumerate(rows.schedules(program)):
+        if number == 1 and schedule.unroll and target.arch not in BEFORE_CLUSTERS:
+            yield from _clustered(program, name, class_name)
         if schedule.unroll:
             text = long_rows.emit(program, name, fast=fast, by_priority=schedule.by_priority)
             title = f"{class_name}, a block per row; a row of {program.columns} is read once per group of reductions."
@@ -90,10 +95,22 @@ def _variants(program: Program, name: str, class_name: str) -> Iterator[Variant]
         yield Variant((columns, *schedule.constants()), text, title, choices=schedule.choices)
 
 
+def _clustered(program: Program, name: str, class_name: str) -> Iterator[Variant]:
+    """After a first draft that runs anywhere, so that one is there whatever the device turns out to be."""
+    columns = ("COLUMNS", program.columns, "elements of a row")
+    title = (
+        f"{class_name}, a cluster of blocks per row: a row of {program.columns} is read once, into their shared memory."
+    )
+    for schedule in cluster_rows.schedules(program):
+        text = cluster_rows.emit(program, name, fast=half_results(program.graph))
+        yield Variant((columns, *schedule.constants()), text, title, choices={"rows_per_block": 1}, least=(9, 0))
+
+
 def _drafts(program: Program, inspection: Inspection, target: Target) -> tuple[Draft, ...]:
     drafts = []
-    for variant in _variants(program, ascii_name(snake_case(target.class_name)), target.class_name):
-        parts = Parts(variant.title, variant.constants, variant.text.lines, variant.text.tensors, variant.scratch)
+    for variant in _variants(program, ascii_name(snake_case(target.class_name)), target):
+        text = variant.text
+        parts = Parts(variant.title, variant.constants, text.lines, text.tensors, variant.scratch, variant.least)
         source = write(program, inspection, target, parts)
         drafts.append(Draft(source, {n.lower(): v for n, v, _ in variant.constants} | variant.choices, variant.title))
     return tuple({hashlib.sha256(d.source.encode()).digest(): d for d in drafts}.values())

@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,9 @@ class _Result:
 
 
 def compile_candidate(params: dict[str, Any], progress: Progress) -> Compilation:
-    """`params`: {"task", "candidate", "archs"}. Problems of the task and the candidate are findings of the result."""
+    """`params`: {"task", "candidate", "archs"}. Problems of the task and the candidate are findings of the result.
+
+    The first arch decides: a kernel that others cannot run (clusters before sm_90, say) is still one for the first."""
     path = Path(params["candidate"])
     try:
         if not dsl.is_loaded():
@@ -43,7 +45,9 @@ def compile_candidate(params: dict[str, Any], progress: Progress) -> Compilation
         dsl.load()
         reference = load_reference(Task(**params["task"]))
         subject = prepare(reference)
-        results = [_for_arch(path, reference, subject, arch, progress) for arch in params["archs"]]
+        first, *others = params["archs"]
+        results = [_for_arch(path, reference, subject, first, progress)]
+        results += [_elsewhere(_for_arch(path, reference, subject, arch, progress), arch, first) for arch in others]
     except TaskError as error:
         return Compilation(False, 0.0, (), (error.finding,))
     findings = tuple(dict.fromkeys(finding for result in results for finding in result.findings))
@@ -71,6 +75,19 @@ def _for_arch(path: Path, reference: Reference, subject: Subject, arch: str, pro
         seconds=max(each.seconds for each in compiles.done),
         resources=tuple(use for each in compiles.done for use in _resources(each, arch, path)),
         findings=tuple(finding for each in compiles.done for finding in _launch_limits(each, arch, path)),
+    )
+
+
+def _elsewhere(result: _Result, arch: str, first: str) -> _Result:
+    """An error there limits where the kernel runs, and is no fault of it."""
+    findings = tuple(_limited(each, arch, first) if each.severity == "error" else each for each in result.findings)
+    return replace(result, findings=findings)
+
+
+def _limited(finding: Finding, arch: str, first: str) -> Finding:
+    reason = finding.message.partition(" This kernel is only compatible")[0].rstrip(".")
+    return replace(
+        finding, kind="not-for-arch", message=f"Not for {arch} ({first} decides): {reason}.", severity="warning"
     )
 
 
