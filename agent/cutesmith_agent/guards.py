@@ -8,14 +8,19 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from cutesmith_evaluator.types import Finding
+from cutesmith_evaluator.guards.static import Signature, judge
+from cutesmith_evaluator.guards.torch_names import MANTISSA
+from cutesmith_evaluator.types import Finding, Graph
 
 _FUNCTIONS = ("supports", "explain", "forward", "warm_up")
 _IMPORTABLE = sys.stdlib_module_names | {"torch"}
 
 
-def static_findings(source: str, path: Path) -> tuple[Finding, ...]:
-    """Where a candidate breaks the contract in `docs/contracts.md`; KernelBench's (`ModelNew`) has no such rules."""
+def static_findings(source: str, path: Path, graph: Graph | None = None) -> tuple[Finding, ...]:
+    """Where a candidate breaks the contract in `docs/contracts.md`, or what `docs/evaluator.md` says no kernel may do.
+
+    KernelBench's contract (`ModelNew`) asks for no functions and no late imports. `graph`: the reference's.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -24,9 +29,24 @@ def static_findings(source: str, path: Path) -> tuple[Finding, ...]:
         line = getattr(error, "lineno", None)
         message = f"{path.name}:{line or 1} is no valid Python ({getattr(error, 'msg', error)}); correct it."
         return (Finding("syntax-error", message, line, str(path)),)
+    judged = judge(source, path, _signature(graph)).findings
     if any(isinstance(node, ast.ClassDef) and node.name == "ModelNew" for node in tree.body):
-        return ()
-    return (*_missing_functions(tree, path), *_forbidden_imports(tree, path))
+        return judged
+    breaches = (*_missing_functions(tree, path), *_forbidden_imports(tree, path))
+    lines = {finding.line for finding in breaches}
+    return (*breaches, *(finding for finding in judged if finding.line not in lines))
+
+
+def _signature(graph: Graph | None) -> Signature:
+    if graph is None:
+        return Signature()
+    specs = [each.spec for each in graph.inputs] + [spec for node in graph.nodes for spec in node.outputs]
+    bits = [MANTISSA[spec.dtype] for spec in specs if spec.dtype in MANTISSA]
+    return Signature(
+        frozenset(each.position for each in graph.inputs if each.kind == "argument" and each.position is not None),
+        frozenset(each.path for each in graph.inputs if each.kind != "argument" and each.path),
+        min(bits, default=None),
+    )
 
 
 def _missing_functions(tree: ast.Module, path: Path) -> Iterator[Finding]:

@@ -52,9 +52,15 @@ class Bench:
         return replace(candidate, findings=tuple(map(self.mirror.in_users_tree, candidate.findings)))
 
     def guards(self, candidate: Candidate) -> Candidate:
+        """What is seen of its source, before anything of it runs. Findings that are no errors are labels."""
+        self.journal.stage("guards", "static guards", candidate.id)
         path = _path(candidate)
-        findings = static_findings(path.read_text(encoding="utf-8", errors="replace"), path)
-        return failed(candidate, "guards", *findings) if findings else replace(candidate, stage="guards")
+        findings = static_findings(path.read_text(encoding="utf-8", errors="replace"), path, self.graph)
+        if any(finding.severity == "error" for finding in findings):
+            return failed(candidate, "guards", *findings)
+        kinds = {finding.kind for finding in findings}  # labels of an earlier source of it are replaced
+        kept = tuple(finding for finding in candidate.findings if finding.kind not in kinds)
+        return replace(candidate, stage="guards", findings=(*kept, *findings))
 
     def compile(self, candidate: Candidate) -> Candidate:
         self.journal.stage("compile", f"compiling for {', '.join(self.archs)}", candidate.id)

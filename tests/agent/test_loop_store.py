@@ -19,8 +19,8 @@ def test_every_step_is_a_row(rig: Rig):
         assert job is not None
         assert job.report == rig.events[-1]["report"]
         stages = [step.stage for step in store.transitions(job.id)]
-        trial = ["propose", "compile", "validate", "time", "time"]
-        assert stages == ["propose"] * 3 + trial * 2 + ["validate", "validate", "time", "validate", "done"]
+        trial = ["propose", "guards", "compile", "validate", "time", "time"]
+        assert stages == ["propose"] * 3 + trial * 2 + ["validate", "validate", "time", "guards", "validate", "done"]
         assert [one.id for one in store.candidates(job.id)] == [one["id"] for one in job.report["candidates"]]
     fractions = [event["fraction"] for event in rig.events if event["event"] == "stage"]
     assert fractions == sorted(fractions)
