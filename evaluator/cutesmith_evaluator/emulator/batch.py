@@ -23,6 +23,7 @@ from cutesmith_evaluator.emulator.races import Clock, Tracker
 from cutesmith_evaluator.emulator.slabs import Slab
 from cutesmith_evaluator.emulator.steps import Target
 from cutesmith_evaluator.emulator.waiting import Held
+from cutesmith_evaluator.emulator.wgmma import WarpGroups
 
 WARP = 32
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -88,6 +89,7 @@ class Batch:
             self.clock = self.order = order = Order(shape.count, shape.padded, shape.cluster_size)
             self.mbarriers = Mbarriers(shape.count, shared_bytes, SHARED_BASE, order)
             self.bulk_groups = BulkGroups(order)
+            self.warp_groups = WarpGroups(self.size // WARP)
             self.cluster_barrier = ClusterBarrier(self.size, shape.cluster_size * shape.padded, order)
         self.shared = Slab("shared", shape.count, shared_bytes, SHARED_BASE, program.grain, self.clock)
         self.local = Slab("local", self.size, program.local_bytes, LOCAL_BASE, program.grain, None)

@@ -13,6 +13,7 @@ from cutesmith_evaluator.emulator.program import Barrier, BasicBlock, Branch, Ex
 from cutesmith_evaluator.emulator.ptx import Instruction, Kernel, Symbol
 from cutesmith_evaluator.emulator.slots import Slots
 from cutesmith_evaluator.emulator.steps import Guarded
+from cutesmith_evaluator.emulator.wgmma import Watched
 
 U32 = DTYPES["u32"]
 
@@ -61,6 +62,8 @@ def _block(kernel: Kernel, flow: Flow, number: int, slots: Slots, lowering: Lowe
         step = lowering.step(instruction, number)
         if (member := lowering.member_slot(instruction)) is not None:
             block.member_slot = member
+        if touched := lowering.touched_by(instruction):
+            step = Watched(step, touched)
         guard = instruction.guard
         where = (slots.register(guard.register), guard.negated) if guard else None
         if is_gate(instruction):

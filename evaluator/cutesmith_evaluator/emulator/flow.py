@@ -93,17 +93,17 @@ def _orders_warps(instruction: Instruction) -> bool:
 def _written(instruction: Instruction) -> list[str]:
     if instruction.words[0] in _NO_RESULT or not instruction.operands:
         return []
-    return list(_registers(instruction.operands[0]))
+    return list(registers_of(instruction.operands[0]))
 
 
-def _registers(operand: Operand) -> list[str]:
+def registers_of(operand: Operand) -> list[str]:
     match operand:
         case Register(name):
             return [name]
         case Group(items):
-            return [name for item in items for name in _registers(item)]
+            return [name for item in items for name in registers_of(item)]
         case Pair(first, second):
-            return [*_registers(first), second.name]
+            return [*registers_of(first), second.name]
         case _:
             return []
 

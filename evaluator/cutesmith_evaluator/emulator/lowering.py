@@ -9,7 +9,7 @@ import numpy as np
 
 from cutesmith_evaluator.emulator.access import Location
 from cutesmith_evaluator.emulator.collectives import members_of
-from cutesmith_evaluator.emulator.flow import Flow
+from cutesmith_evaluator.emulator.flow import Flow, registers_of
 from cutesmith_evaluator.emulator.kinds import U32, U64, Words, unsupported
 from cutesmith_evaluator.emulator.makers import MAKERS
 from cutesmith_evaluator.emulator.operation import Operation
@@ -38,6 +38,8 @@ class Lowering:
         self.kernel, self.slots, self.arch = kernel, slots, arch
         self._flow = flow
         self._block = 0
+        asynchronous = (each for each in kernel.body if each.words[:2] == ["wgmma", "mma_async"])
+        self._accumulators = {name for each in asynchronous for name in registers_of(each.operands[0])}
 
     def step(self, instruction: Instruction, block: int) -> Step:
         """Raises UnsupportedError."""
@@ -52,6 +54,13 @@ class Lowering:
         """The slot of the lanes that a warp-wide instruction waits for."""
         members = members_of(instruction)
         return None if members is None else self.slots.source(members, U32, instruction)
+
+    def touched_by(self, instruction: Instruction) -> list[int]:
+        """The slots of registers that a wgmma works on and that another instruction reads or writes."""
+        if not self._accumulators or instruction.words[0] == "wgmma":
+            return []
+        names = {name for operand in instruction.operands for name in registers_of(operand)}
+        return [self.slots.register(Register(name)) for name in sorted(names & self._accumulators)]
 
     def note_access(self, space: str, size: int) -> None:
         """Shared and local memory is looked at in pieces no larger than its smallest access."""

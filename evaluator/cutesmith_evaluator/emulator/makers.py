@@ -19,6 +19,7 @@ from cutesmith_evaluator.emulator import (
     move_makers,
     remote_stores,
     warp_makers,
+    wgmma_makers,
 )
 from cutesmith_evaluator.emulator.kinds import Words
 from cutesmith_evaluator.emulator.program import Step
@@ -36,4 +37,5 @@ MAKERS: dict[str, Callable[[Lowering, Words], Step]] = {
     **mbarrier_makers.MAKERS,
     **bulk_makers.MAKERS,
     **remote_stores.MAKERS,
+    **wgmma_makers.MAKERS,
 }

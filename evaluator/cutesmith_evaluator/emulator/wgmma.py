@@ -1,0 +1,195 @@
+"""wgmma: a warp group multiplies tiles, of which at least one lies in shared memory, while its threads go on.
+
+Here the product is made at once, warp by warp: a warp's rows need only its own part of A and all of B. Until the warp
+has waited for the group, its registers are not to be looked at, and the shared memory is being read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cutesmith_evaluator.emulator.bulk import Issuer
+from cutesmith_evaluator.emulator.faults import Place
+from cutesmith_evaluator.emulator.fragments import (
+    ROWS,
+    SIZES,
+    decoded,
+    left_operand,
+    packed_registers,
+    stacked,
+    unpacked,
+)
+from cutesmith_evaluator.emulator.memory import AccessFaultError
+from cutesmith_evaluator.emulator.operand_tiles import described
+from cutesmith_evaluator.emulator.program import Step
+from cutesmith_evaluator.emulator.steps import Target
+from cutesmith_evaluator.emulator.whole_warps import WARP, running_warps, spread_over
+
+if TYPE_CHECKING:
+    from cutesmith_evaluator.emulator.batch import Batch
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Product = Callable[[Array, Array, Array], Array]  # (w, 16, k), (w, n, k), (w, 16, n) → (w, 16, n)
+_GROUP = 4  # warps
+
+
+class WarpGroups:
+    """Groups of wgmma of each warp of a batch, and the registers that they still use."""
+
+    def __init__(self, warps: int) -> None:
+        self._committed, self._done = np.zeros((2, warps), np.int64)
+        self._used: dict[int, Array] = {}  # by slot: the group of each warp that uses it last
+
+    def present(self, warp: int) -> int:
+        """The number of the group that the warp's next commit closes."""
+        return int(self._committed[warp]) + 1
+
+    def use(self, slots: Sequence[int], warps: Array) -> None:
+        for slot in slots:
+            used = self._used.setdefault(slot, np.zeros(self._committed.size, np.int64))
+            used[warps] = self._committed[warps] + 1
+
+    def commit(self, warps: Array) -> None:
+        self._committed[warps] += 1
+
+    def wait(self, batch: Batch, warps: Array, left: int) -> None:
+        self._done[warps] = np.maximum(self._done[warps], self._committed[warps] - left)
+        assert batch.order is not None
+        for warp in warps.tolist():
+            batch.order.complete(batch.order.wgmma(warp, int(self._done[warp])))
+
+    def check(self, batch: Batch, slots: Sequence[int]) -> None:
+        """Raises AccessFaultError when a warp that runs touches a register too early."""
+        for slot in slots:
+            used = self._used.get(slot)
+            if used is None:
+                continue
+            early = np.repeat(used > self._done, WARP)[batch.active()]
+            if early.any():
+                words = (
+                    "touches a register that a wgmma of its warp may still be using; wgmma.wait_group has to come first"
+                )
+                raise AccessFaultError("in-flight-register", words, int(np.flatnonzero(early)[0]), 0)
+
+
+@dataclass
+class Watched:
+    """A step that touches registers of wgmma."""
+
+    step: Step
+    slots: Sequence[int]
+
+    @property
+    def place(self) -> Place | None:
+        return self.step.place
+
+    @property
+    def family(self) -> str:
+        return self.step.family
+
+    def run(self, batch: Batch) -> None:
+        batch.warp_groups.check(batch, self.slots)
+        self.step.run(batch)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """An operand in shared memory. `descriptor`: a slot; `rows`: of all of it; `outer`: k is its outer dimension."""
+
+    descriptor: int
+    kind: str
+    rows: int
+    outer: bool
+
+    def fetch(self, batch: Batch, warp: int, position: int, first: int, count: int) -> Array:
+        """(count, k) float32 or int32 of its rows from `first` on."""
+        issuer = Issuer(batch, position, warp * WARP)
+        tile = described(issuer.value(self.descriptor, "u8"))
+        addresses = tile.along_rows(first, count) if self.outer else tile.along_k(first + np.arange(count))
+        row = int(batch.blocks[warp * WARP])
+        data, pieces = batch.shared.take(row, addresses.reshape(-1), position)
+        assert batch.order is not None
+        agent = batch.order.wgmma(warp, batch.warp_groups.present(warp))
+        batch.order.async_read(pieces, agent, int(addresses.min()), position)
+        elements = decoded(data.view(f"u{SIZES[self.kind]}"), self.kind)
+        return elements.reshape(-1, count).T if self.outer else elements.reshape(count, -1)
+
+
+@dataclass
+class MultiplyGroup:
+    """wgmma.mma_async. `a`: registers, or a tile; `scale`: the slot of whether what was in D is added."""
+
+    a: Sequence[int] | Tile
+    b: Tile
+    d: Sequence[int]
+    results: Sequence[Target | None]
+    kinds: tuple[str, str]
+    accumulator: str
+    scale: int
+    signs: tuple[int, int]
+    product: Product
+    place: Place | None
+    family: str = "matrix multiply"
+
+    def run(self, batch: Batch) -> None:
+        warps = running_warps(batch, "wgmma")
+        numbers = np.arange(batch.size // WARP)[warps]
+        positions = range(0, WARP * len(numbers), WARP)
+        a = self._left(batch, numbers, positions)
+        pairs = zip(numbers.tolist(), positions, strict=True)
+        b = np.stack([self.b.fetch(batch, warp, position, 0, self.b.rows) for warp, position in pairs])
+        a, b = (operand if sign == 1 else -operand for operand, sign in zip((a, b), self.signs, strict=True))
+        result = self.product(a, b, self._added(batch, numbers))
+        # The columns of D are held in blocks of 8, each as mma.sync holds its own.
+        blocks = np.ascontiguousarray(result.reshape(len(numbers), ROWS, -1, 8).transpose(2, 0, 1, 3))
+        columns = [column for block in blocks for column in packed_registers(block, self.accumulator)]
+        for target, column in zip(self.results, columns, strict=True):
+            if target is not None:
+                batch.put(target, spread_over(batch, warps, column))
+        registers = [] if isinstance(self.a, Tile) else self.a
+        batch.warp_groups.use([*self.d, *registers], numbers)
+
+    def _left(self, batch: Batch, numbers: Array, positions: Sequence[int]) -> Array:
+        if not isinstance(self.a, Tile):
+            return left_operand(stacked(batch, self.a, numbers), self.kinds[0])
+        in_block = batch.shape.padded // WARP
+        tiles = [
+            self.a.fetch(batch, warp, position, ROWS * (warp % in_block % _GROUP), ROWS)
+            for warp, position in zip(numbers.tolist(), positions, strict=True)
+        ]
+        return np.stack(tiles)
+
+    def _added(self, batch: Batch, numbers: Array) -> Array:
+        registers = stacked(batch, self.d, numbers)
+        each = 2 if self.accumulator == "f16" else 4  # registers of a block of 8 columns
+        parts = registers.reshape(len(numbers), -1, each, WARP)
+        blocks = unpacked(np.ascontiguousarray(parts).reshape(-1, each, WARP), self.accumulator)
+        whole = blocks.reshape(len(numbers), -1, ROWS, 8).transpose(0, 2, 1, 3).reshape(len(numbers), ROWS, -1)
+        kept = batch.spread(batch.values[self.scale]).reshape(-1, WARP)[numbers, 0]
+        return np.where(kept[:, None, None], whole, whole.dtype.type(0))
+
+
+@dataclass
+class CommitGroup:
+    place: Place | None
+    family: str = "other"
+
+    def run(self, batch: Batch) -> None:
+        batch.warp_groups.commit(np.arange(batch.size // WARP)[running_warps(batch, "wgmma.commit_group")])
+
+
+@dataclass
+class WaitGroup:
+    """`left`: groups that need not be done."""
+
+    left: int
+    place: Place | None
+    family: str = "other"
+
+    def run(self, batch: Batch) -> None:
+        warps = np.arange(batch.size // WARP)[running_warps(batch, "wgmma.wait_group")]
+        batch.warp_groups.wait(batch, warps, self.left)
