@@ -95,11 +95,9 @@ FAULTS = (
         ")",
         "deadlock",
         "mbarrier_wait(empty",
-        "wait for an mbarrier in line",
+        "wait for an mbarrier",
     ),
-    Fault(
-        "bytes of one operand alone", GEMM, "(M + N) * K * 2", "M * K * 2", "race", "cute.gemm(", "a bulk copy wrote"
-    ),
+    Fault("bytes of one operand", GEMM, "(M + N) * K * 2", "M * K * 2", "race", "cute.gemm(", "a bulk copy wrote"),
     Fault("no fence", CENTER, "cute.arch.mbarrier_init_fence()", "", "race", "store_async", "initial"),
 )
 

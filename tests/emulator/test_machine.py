@@ -167,7 +167,7 @@ def test_fresh_memory_holds_no_value_until_it_is_written() -> None:
 @pytest.mark.parametrize(
     ("instruction", "named"),
     [
-        ("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned"),
+        ("tcgen05.wait::ld.sync.aligned;", "tcgen05.wait::ld.sync.aligned"),
         ("add.cc.u32 %r0, %r1, %r2;", "add.cc.u32"),
         ("cvt.rna.tf32.f32 %r0, %r1;", "cvt.rna.tf32.f32"),
         ("mov.u32 %r0, %clock;", "%clock"),
