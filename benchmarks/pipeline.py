@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from cutesmith_agent.evaluator import Evaluator
 from cutesmith_agent.job import Job
-from cutesmith_agent.loop import Proposer
+from cutesmith_agent.loop import Makers
 from cutesmith_agent.recipes import propose, with_header
 from cutesmith_agent.running import run_job
 from cutesmith_agent.source.adoption import adopt
@@ -50,8 +50,8 @@ class KeptWorker:
 def optimize(worker: KeptWorker, file: Path, qualname: str) -> dict[str, Any]:
     """The report of the agent's own job, run in this process with a worker that is already warm."""
     job = Job(kind="optimize", task=Task(str(file), qualname), workspace=str(file.parent), interpreter=sys.executable)
-    proposer = Proposer(propose, with_header)
-    return run_job(job, lambda: cast(Evaluator, worker), proposer, lambda event: None).to_json()
+    makers = Makers(propose, with_header)
+    return run_job(job, lambda: cast(Evaluator, worker), makers, lambda event: None).to_json()
 
 
 def best_of(report: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import IO, Any, NoReturn
 
 from cutesmith_agent.job import Job, JobError, read_job
-from cutesmith_agent.loop import Proposer
+from cutesmith_agent.loop import Makers
 from cutesmith_agent.report import NO_CANDIDATE, UNUSABLE_INPUT, Report
 from cutesmith_agent.running import run_job
 from cutesmith_evaluator.client import Worker
@@ -85,8 +85,8 @@ def _run(events: IO[str]) -> int:
 def _do(job: Job, emit: Any) -> int:
     from cutesmith_agent.recipes import propose, with_header
 
-    proposer = Proposer(propose, with_header)
-    return run_job(job, lambda: Worker(Path(job.interpreter)), proposer, emit).exit
+    makers = Makers(propose, with_header)
+    return run_job(job, lambda: Worker(Path(job.interpreter)), makers, emit).exit
 
 
 if __name__ == "__main__":

@@ -2,65 +2,82 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cutesmith_agent.estimate import Estimate, estimate
 from cutesmith_agent.finalise import HeaderWriter, compiled_header, finalise
+from cutesmith_agent.proposing import Proposer, Step, Stop, Trial
 from cutesmith_agent.recipes.contract import Draft, Proposal, Target
 from cutesmith_agent.report import Kernel, Report
+from cutesmith_agent.schedules import Schedules, words
 from cutesmith_agent.subject import Subject, candidate_id, require_adoptable
 from cutesmith_agent.trial import Bench
-from cutesmith_agent.tuning import next_draft, ranking, why_stop
+from cutesmith_agent.tuning import ranking
 from cutesmith_agent.verdicts import median_ms
-from cutesmith_evaluator.types import Candidate, Finding, Inspection
+from cutesmith_evaluator.types import Candidate, Finding, Inspection, Origin
 
 _FINALISTS = 3  # of the fastest drafts: how many may fail their last proof before the job gives up
 
 
-@dataclass(frozen=True)
-class Proposer:
-    """Where drafts come from, and how the measured part of their header is written."""
+Refiner = Callable[[Bench, Subject, Inspection], Proposer]
 
-    propose: Callable[[Inspection, Target], Proposal]
+
+@dataclass(frozen=True)
+class Makers:
+    """Where candidates come from, and how the measured part of their header is written.
+
+    `recipes` propose first; `refiner`, the model, goes on from what they found. Either may be left out."""
+
+    recipes: Callable[[Inspection, Target], Proposal] | None
     with_header: HeaderWriter
+    refiner: Refiner | None = None
 
 
 @dataclass
 class Search:
-    """One job's candidates as they come to be. `trials`: by draft, in the order they were tried."""
+    """One job's candidates as they come to be, in the order they were tried."""
 
     bench: Bench
     subject: Subject
     kernel: Path
     known: dict[str, Candidate]  # judged before the job was resumed
-    trials: dict[int, Candidate] = field(default_factory=dict)
+    trials: list[Trial] = field(default_factory=list)
     finals: list[Candidate] = field(default_factory=list)
     proved: list[str] = field(default_factory=list)  # ids of those that came to their last proof
+    failures: list[Finding] = field(default_factory=list)  # of proposers
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        return (*self.trials.values(), *self.finals)
+        return (*(trial.candidate for trial in self.trials), *self.finals)
 
 
-def optimize(bench: Bench, subject: Subject, inspection: Inspection, proposer: Proposer) -> Report:
+def optimize(bench: Bench, subject: Subject, inspection: Inspection, makers: Makers) -> Report:
     """Raises UnusableError before any candidate is tried, WorkerUnavailable when no worker starts any more."""
     kernel = subject.kernel_path(bench.journal.store)
     require_adoptable(subject, kernel.stem)
     bench.journal.stage("propose", f"proposing kernels for {subject.qualname}")
-    proposal = proposer.propose(inspection, Target(subject.qualname, subject.file, bench.archs[0]))
-    drafts = _distinct(_with_evidence(bench, proposal.drafts, proposer.with_header))
-    findings = tuple(map(bench.mirror.in_users_tree, (*inspection.findings, *proposal.findings)))
+    target = Target(subject.qualname, subject.file, bench.archs[0])
+    proposal = makers.recipes(inspection, target) if makers.recipes else Proposal()
+    drafts = _distinct(_with_evidence(bench, proposal.drafts, makers.with_header))
+    found = _softened(proposal.findings) if makers.refiner else proposal.findings
+    findings = tuple(map(bench.mirror.in_users_tree, (*inspection.findings, *found)))
     base = Report(subject.task, "", bench.environment, bench.archs[0], inspection.graph, findings=findings)
-    if not drafts:
+    proposers: list[Proposer] = [Schedules(drafts)] if drafts else []
+    proposers += [makers.refiner(bench, subject, inspection)] if makers.refiner else []
+    if not proposers:
         return replace(base, stopped=_why_none(findings))
     search = Search(bench, subject, kernel, _known(bench))
-    why = _tune(search, drafts)
-    final = _finalise(search, proposer)
-    report = replace(base, candidates=search.candidates)
-    return _without_winner(report, search) if final is None else _with_winner(report, search, final, why)
+    why = _search(search, proposers)
+    final = _finalise(search, makers)
+    report = replace(base, candidates=search.candidates, findings=(*base.findings, *search.failures))
+    return _without_winner(report, search, why) if final is None else _with_winner(report, search, final, why)
+
+
+def _softened(findings: Sequence[Finding]) -> list[Finding]:
+    """Why no recipe fits is no error where the model goes on."""
+    return [replace(finding, severity="information") for finding in findings]
 
 
 def _with_evidence(bench: Bench, drafts: Sequence[Draft], with_header: HeaderWriter) -> Sequence[Draft]:
@@ -84,34 +101,35 @@ def _known(bench: Bench) -> dict[str, Candidate]:
     return {one.id: one for one in bench.journal.store.candidates(bench.journal.job, bench.environment)}
 
 
-def _tune(search: Search, drafts: Sequence[Draft]) -> str:
-    """Try drafts until there is reason to stop; without a device, until one compiles. Returns the reason."""
-    started = time.monotonic()
-    while (index := next_draft(drafts, search.trials)) is not None:
-        search.bench.journal.fraction = 0.1 + 0.7 * len(search.trials) / len(drafts)
-        search.bench.journal.progress(f"draft {len(search.trials) + 1} of up to {len(drafts)}: {_words(drafts[index])}")
-        search.trials[index] = _judge(search, drafts[index])
-        if not search.bench.has_device and search.trials[index].ok is not False:
-            return "there is no device to tune on"
-        why = why_stop(drafts, search.trials, time.monotonic() - started)
-        if why is not None:
-            return f"{len(search.trials)} of {len(drafts)} schedules, {why}"
-    return "all were tried"
+def _search(search: Search, proposers: Sequence[Proposer]) -> str:
+    """Try what the proposers propose, one after the other; without a device, until one compiles. Returns the reason."""
+    reasons: list[str] = []
+    for number, proposer in enumerate(proposers):
+        while isinstance(step := proposer.next(search.trials), Step):
+            share = (number + step.fraction) / len(proposers)
+            search.bench.journal.fraction = 0.1 + 0.7 * share
+            search.bench.journal.progress(step.message)
+            search.trials.append(Trial(step.draft, _judge(search, step.draft, proposer.origin)))
+            if not search.bench.has_device and search.trials[-1].candidate.ok is not False:
+                return "there is no device to tune on"
+        reasons.append(step.reason)
+        search.failures += _failures(step)
+    return ", then ".join(reasons)
 
 
-def _words(draft: Draft) -> str:
-    return ", ".join(f"{name} {value}" for name, value in draft.schedule.items()) or draft.title or "one schedule"
+def _failures(stop: Stop) -> tuple[Finding, ...]:
+    return (stop.failure,) if stop.failure else ()
 
 
-def _judge(search: Search, draft: Draft) -> Candidate:
+def _judge(search: Search, draft: Draft, origin: Origin) -> Candidate:
     """The verdict on a draft: the stored one, or a new one."""
     bench, id = search.bench, candidate_id(draft.source)
     if id in search.known:
         bench.journal.repeat(search.known[id])
         return search.known[id]
     path = bench.journal.store.save_source(bench.journal.job, id, search.kernel.stem, draft.source)
-    bench.journal.stage("propose", _words(draft), id)
-    candidate = Candidate(id, "recipe", "propose", None, schedule=draft.schedule, path=str(path))
+    bench.journal.stage("propose", words(draft), id)
+    candidate = Candidate(id, origin, "propose", None, schedule=draft.schedule, path=str(path))
     on_device = (bench.validate_quickly, bench.time_quickly) if bench.has_device else ()
     on_device = (bench.validate_quickly,) if bench.emulates else on_device
     candidate = bench.run(candidate, bench.guards, bench.compile, *on_device)
@@ -119,17 +137,18 @@ def _judge(search: Search, draft: Draft) -> Candidate:
     return candidate
 
 
-def _finalise(search: Search, proposer: Proposer) -> Candidate | None:
+def _finalise(search: Search, makers: Makers) -> Candidate | None:
     """The first of the best drafts that stands its last proof."""
     bench, journal = search.bench, search.bench.journal
     journal.fraction = 0.8
     for index in _finalists(search)[:_FINALISTS]:
-        journal.stage("validate", "proving the best draft as it will be taken", search.trials[index].id)
-        final = finalise(bench, search.subject, search.trials[index], search.kernel, proposer.with_header)
+        trial = search.trials[index]
+        journal.stage("validate", "proving the best draft as it will be taken", trial.candidate.id)
+        final = finalise(bench, search.subject, trial.candidate, search.kernel, makers.with_header)
         journal.judged(final, bench.environment)
         search.proved.append(final.id)
-        if final.id == search.trials[index].id:
-            search.trials[index] = final
+        if final.id == trial.candidate.id:
+            search.trials[index] = replace(trial, candidate=final)
         else:
             search.finals.append(final)
         if final.ok is not False:
@@ -139,13 +158,16 @@ def _finalise(search: Search, proposer: Proposer) -> Candidate | None:
 
 
 def _finalists(search: Search) -> list[int]:
+    verdicts = {index: trial.candidate for index, trial in enumerate(search.trials)}
     if search.bench.has_device:
-        return ranking(search.trials)
-    return [index for index, candidate in search.trials.items() if candidate.ok is not False]
+        return ranking(verdicts)
+    return [index for index, candidate in verdicts.items() if candidate.ok is not False]
 
 
-def _without_winner(report: Report, search: Search) -> Report:
+def _without_winner(report: Report, search: Search, why: str) -> Report:
     """Says how many drafts failed, and why one did: the first that came to its last proof, or else was tried."""
+    if not search.trials:
+        return replace(report, stopped=search.failures[-1].message if search.failures else f"No kernel: {why}.")
     failed = {one.id: one for one in report.candidates if one.ok is False}
     telling = [failed[id] for id in (*search.proved, *failed) if id in failed]
     messages = [finding.message for one in telling for finding in one.findings if finding.severity == "error"]

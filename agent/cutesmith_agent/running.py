@@ -13,7 +13,7 @@ from cutesmith_agent.checking import check
 from cutesmith_agent.evaluator import Evaluator
 from cutesmith_agent.job import Job
 from cutesmith_agent.journal import Emit, Journal
-from cutesmith_agent.loop import Proposer, optimize
+from cutesmith_agent.loop import Makers, optimize
 from cutesmith_agent.report import Report
 from cutesmith_agent.scratch import Mirror
 from cutesmith_agent.store.location import workspace_root
@@ -28,13 +28,13 @@ from cutesmith_evaluator.types import Environment, Finding
 ARCHS = ("sm_90a", "sm_80", "sm_100a")  # where there is no device to ask
 
 
-def run_job(job: Job, spawn: Callable[[], Evaluator], proposer: Proposer, emit: Emit) -> Report:
+def run_job(job: Job, spawn: Callable[[], Evaluator], makers: Makers, emit: Emit) -> Report:
     """Do the job and emit its events, the last ("done") with the report.
 
     A job that is interrupted (SIGTERM) leaves its verdicts in the store, to be resumed."""
     remove_abandoned()
     try:
-        report = _report(job, spawn, proposer, emit)
+        report = _report(job, spawn, makers, emit)
     except sqlite3.Error as error:
         root = workspace_root(job.file)
         message = f"The store of {root} cannot be written ({error}): free it or its disk, and run the job again."
@@ -43,7 +43,7 @@ def run_job(job: Job, spawn: Callable[[], Evaluator], proposer: Proposer, emit: 
     return report
 
 
-def _report(job: Job, spawn: Callable[[], Evaluator], proposer: Proposer, emit: Emit) -> Report:
+def _report(job: Job, spawn: Callable[[], Evaluator], makers: Makers, emit: Emit) -> Report:
     try:
         subject = read_subject(job)
     except UnusableError as error:
@@ -53,7 +53,7 @@ def _report(job: Job, spawn: Callable[[], Evaluator], proposer: Proposer, emit: 
     with opened.store as store, closing(spawn()) as evaluator:
         id = store.begin_job(_key(job, subject), resume=job.resume)
         try:
-            report = _judged(job, subject, evaluator, proposer, Journal(emit, store, id))
+            report = _judged(job, subject, evaluator, makers, Journal(emit, store, id))
         except BaseException:
             store.finish_job(id, None)
             raise
@@ -62,7 +62,7 @@ def _report(job: Job, spawn: Callable[[], Evaluator], proposer: Proposer, emit: 
     return report
 
 
-def _judged(job: Job, subject: Subject, evaluator: Evaluator, proposer: Proposer, journal: Journal) -> Report:
+def _judged(job: Job, subject: Subject, evaluator: Evaluator, makers: Makers, journal: Journal) -> Report:
     environment: Environment | None = None
     try:
         journal.stage("propose", f"starting {job.interpreter}")
@@ -71,14 +71,14 @@ def _judged(job: Job, subject: Subject, evaluator: Evaluator, proposer: Proposer
         with Mirror(subject.root) as mirror:
             task, archs = subject.reference(mirror), _archs(environment, job)
             bench = Bench(evaluator, journal, environment, task, mirror, archs, job.device)
-            return _on_bench(job, subject, bench, proposer)
+            return _on_bench(job, subject, bench, makers)
     except UnusableError as error:
         return _unusable(job, error.findings, environment)
     except WorkerError as error:
         return _unusable(job, (error.finding,), environment)
 
 
-def _on_bench(job: Job, subject: Subject, bench: Bench, proposer: Proposer) -> Report:
+def _on_bench(job: Job, subject: Subject, bench: Bench, makers: Makers) -> Report:
     bench.journal.stage("propose", f"inspecting {subject.qualname}")
     inspection = bench.evaluator.inspect(bench.task, on_progress=bench.journal.progress)
     if inspection.graph is None:
@@ -86,7 +86,7 @@ def _on_bench(job: Job, subject: Subject, bench: Bench, proposer: Proposer) -> R
     bench = replace(bench, graph=inspection.graph)
     if job.candidate is not None:
         return check(bench, subject, inspection, Path(job.candidate).absolute())
-    return optimize(bench, subject, inspection, proposer)
+    return optimize(bench, subject, inspection, makers)
 
 
 def _archs(environment: Environment, job: Job) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cutesmith_agent.job import Job
-from cutesmith_agent.loop import Proposer
+from cutesmith_agent.loop import Makers
 from cutesmith_agent.recipes.contract import Draft
 from cutesmith_agent.running import run_job
 from cutesmith_evaluator.types import Finding, Task
@@ -37,8 +37,8 @@ class Rig:
 
     def run(self, *drafts: Draft, job: Job | None = None, findings: tuple[Finding, ...] = ()) -> dict[str, Any]:
         """The "done" event."""
-        proposer = Proposer(proposing(*drafts, findings=findings), with_header)
-        run_job(job or self.job, lambda: self.evaluator, proposer, self.events.append)
+        makers = Makers(proposing(*drafts, findings=findings), with_header)
+        run_job(job or self.job, lambda: self.evaluator, makers, self.events.append)
         json.dumps(self.events)
         assert self.events[-1]["event"] == "done"
         return self.events[-1]
