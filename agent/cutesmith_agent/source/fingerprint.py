@@ -24,11 +24,11 @@ def class_hash(text: str | Source, qualname: str) -> str:
     found = [item.node for item in class_nodes(source) if item.qualname == qualname]
     if not found:
         raise EditRefusedError(f"There is no class {qualname} in the file: it may have been renamed.")
-    pieces = [*found, *_used_by(source, found)]
+    pieces = [*found, *used_by(source, found)]
     return hashlib.sha256("\n".join(_normal_form(source, piece) for piece in pieces).encode()).hexdigest()
 
 
-def _used_by(source: Source, nodes: list[Node]) -> list[Node]:
+def used_by(source: Source, nodes: list[Node]) -> list[Node]:
     """The top-level statements that bind a name which the nodes use, or which those statements use in turn."""
     binders = [(statement, set(_bound_names(source, statement))) for statement in source.statements()]
     wanted = {name for node in nodes for name in _names(source, node)}

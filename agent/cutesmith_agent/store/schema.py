@@ -53,6 +53,33 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX decisions_by_class ON decisions (file, qualname, number);
     """,
+    """
+    CREATE TABLE calls (               -- what a model was asked and answered
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        job TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+        digest TEXT NOT NULL,          -- SHA-256 of the model and the prompt: a resumed job finds its answers by it
+        purpose TEXT NOT NULL,
+        model TEXT NOT NULL,
+        prompt TEXT NOT NULL,          -- JSON: the digests of its parts in prompt_parts
+        reply TEXT NOT NULL,           -- JSON
+        candidate TEXT,                -- made of the reply
+        dollars REAL,                  -- null: no price known
+        seconds REAL NOT NULL,
+        at REAL NOT NULL
+    );
+    CREATE INDEX calls_by_job ON calls (job);
+    CREATE TABLE prompt_parts (        -- most parts recur from call to call
+        job TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+        digest TEXT NOT NULL,
+        text TEXT NOT NULL,
+        PRIMARY KEY (job, digest)
+    );
+    CREATE TABLE consents (            -- of this workspace's user, to code being sent to a host
+        host TEXT PRIMARY KEY,
+        granted INTEGER NOT NULL,
+        at REAL NOT NULL
+    );
+    """,
 )
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal, Self
 
+from cutesmith_agent.store.calls import Calls
 from cutesmith_agent.store.location import file_key
 from cutesmith_agent.store.pruning import Bounds, prune, remove_folders
 from cutesmith_evaluator.types import Candidate, Environment
@@ -106,13 +107,31 @@ class Store:
             raise
         self._connection.execute("COMMIT")
 
-    def begin_job(self, key: JobKey, *, resume: bool) -> str:
-        """The id of a new job, or of the latest unfinished one with this key that no living process works on."""
+    @property
+    def calls(self) -> Calls:
+        """What models were asked in this store's jobs."""
+        return Calls(self._connection)
+
+    def consent(self, host: str) -> bool | None:
+        """Whether the user lets code of this workspace be sent to a host; None: never asked."""
+        row = self._connection.execute("SELECT granted FROM consents WHERE host = ?", (host,)).fetchone()
+        return bool(row[0]) if row else None
+
+    def set_consent(self, host: str, *, granted: bool) -> None:
         with self._transaction() as rows:
-            unfinished = rows.execute(
-                "SELECT id FROM jobs WHERE key = ? AND state != 'done' ORDER BY started DESC", (key.digest,)
+            rows.execute(
+                "INSERT OR REPLACE INTO consents (host, granted, at) VALUES (?, ?, ?)", (host, granted, time.time())
+            )
+
+    def begin_job(self, key: JobKey, *, resume: bool, finished: bool = False) -> str:
+        """The id of a new job, or (resume) of the latest with this key that no living process works on: an unfinished
+        one, or with `finished` any."""
+        with self._transaction() as rows:
+            earlier = rows.execute(
+                "SELECT id FROM jobs WHERE key = ? AND (state != 'done' OR ?) ORDER BY started DESC",
+                (key.digest, finished),
             ).fetchall()
-            for (job,) in unfinished if resume else []:
+            for (job,) in earlier if resume else []:
                 if self._lock(job):
                     rows.execute("UPDATE jobs SET state = 'running', ended = NULL WHERE id = ?", (job,))
                     return job

@@ -1,0 +1,74 @@
+"""Every call a job makes: within its budget, written down, and not made again when the job is resumed."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import asdict, replace
+
+from cutesmith_agent.llm.budget import Budget
+from cutesmith_agent.llm.port import ChatModel, OnProgress, Part, Prompt, Reply, ToolCall, Usage
+from cutesmith_agent.secrets import Scrubber
+from cutesmith_agent.store.calls import Call
+from cutesmith_agent.store.store import Store
+
+
+class Ledger:
+    """A job's access to a model. Answers of an earlier run of the job are given again, prompt by prompt."""
+
+    def __init__(self, model: ChatModel, budget: Budget, store: Store, job: str, scrubber: Scrubber) -> None:
+        self._model = model
+        self.budget = budget
+        self._store, self._job, self._scrubber = store, job, scrubber
+        self._answered: dict[str, deque[tuple[int, Call]]] = {}
+        self._unlinked: list[int] = []
+        for number, call in store.calls.of(job):
+            self._answered.setdefault(call.digest, deque()).append((number, call))
+            budget.spend(_reply(call).usage)
+
+    @property
+    def model(self) -> str:
+        return self._model.name
+
+    def ask(self, prompt: Prompt, purpose: str, on_progress: OnProgress) -> Reply:
+        """Raises OverBudgetError, ModelUnavailableError. Nothing that looks like a key is sent."""
+        prompt = self._clean(prompt)
+        digest = prompt.digest(self.model)
+        if earlier := self._answered.get(digest):
+            number, call = earlier.popleft()
+            reply = _reply(call)
+        else:
+            number, reply = self._asked(prompt, digest, purpose, on_progress)
+        self._unlinked.append(number)
+        return reply
+
+    def _asked(self, prompt: Prompt, digest: str, purpose: str, on_progress: OnProgress) -> tuple[int, Reply]:
+        ours = self.budget
+        allowed = ours.answer_tokens(prompt)
+        seconds = min(ours.settings.answer_s, ours.seconds_left)
+        began = time.monotonic()
+        reply = self._model.ask(prompt, max_tokens=allowed, deadline_s=seconds, on_progress=on_progress)
+        ours.spend(reply.usage)
+        dollars = ours.price.dollars(reply.usage) if ours.price else None
+        texts = tuple(part.text for part in prompt.parts)
+        kept = self._scrubber.value(asdict(reply))
+        call = Call(digest, purpose, self.model, texts, kept, dollars, time.monotonic() - began)
+        return self._store.calls.add(self._job, call), _reply(call)
+
+    def _clean(self, prompt: Prompt) -> Prompt:
+        def clean(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+            return tuple(replace(part, text=self._scrubber.text(part.text)) for part in parts)
+
+        return Prompt(clean(prompt.system), clean(prompt.user))
+
+    def made(self, candidate: str) -> None:
+        """The answers since the last candidate led to this one."""
+        self._store.calls.link(self._unlinked, candidate)
+        self._unlinked.clear()
+
+
+def _reply(call: Call) -> Reply:
+    """As it was recorded: the first run and every later one see the same."""
+    data = call.reply
+    calls = tuple(ToolCall(one["name"], one["input"]) for one in data["calls"])
+    return Reply(data["stop"], data["text"], calls, Usage(**data["usage"]), data["problem"])

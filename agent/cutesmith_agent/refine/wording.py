@@ -1,0 +1,62 @@
+"""What the model is told of code, verdicts and places."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from cutesmith_agent.verdicts import median_ms
+from cutesmith_evaluator.types import Candidate, Finding
+
+_MOST_FINDINGS = 6
+_LONGEST = 1_500  # characters of one finding
+_PATH = re.compile(r"(?<![\w/.:])(?:/[\w.@+~ -]*[\w.@+~-])+/([\w.@+-]+)")
+
+
+def listing(source: str, marked: frozenset[int] = frozenset()) -> str:
+    """The file with line numbers, as `patches` shows it; lines that findings name are marked."""
+    lines = source.rstrip("\n").split("\n")
+    return "\n".join(f"{number:4d}{'>' if number in marked else '|'} {line}" for number, line in enumerate(lines, 1))
+
+
+def verdict(candidate: Candidate, root: Path) -> str:
+    """Where a candidate failed, and all that the evaluator found, without a path of this machine."""
+    errors = [finding for finding in candidate.findings if finding.severity == "error"]
+    others = [finding for finding in candidate.findings if finding.severity != "error"]
+    shown = [*errors, *others][:_MOST_FINDINGS]
+    left = len(candidate.findings) - len(shown)
+    lines = [f"It failed at the stage {candidate.stage!r}.", *(f"- {_finding(one, candidate, root)}" for one in shown)]
+    return "\n".join([*lines, *([f"- and {left} more like these"] if left else [])])
+
+
+def marked_lines(candidate: Candidate) -> frozenset[int]:
+    """The lines of the candidate's own file that its findings name."""
+    return frozenset(one.line for one in candidate.findings if one.line and one.file == candidate.path)
+
+
+def _finding(finding: Finding, candidate: Candidate, root: Path) -> str:
+    place = f"line {finding.line}: " if finding.line and finding.file == candidate.path else ""
+    return f"{finding.kind}: {place}{shortened(without_paths(finding.message, root))}"
+
+
+def shortened(text: str) -> str:
+    """The beginning and the end of a long text: an error's first line, and what it ends with."""
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[: _LONGEST // 2]}\n[...]\n{text[-_LONGEST // 2 :]}"
+
+
+def without_paths(text: str, root: Path) -> str:
+    """Paths of the workspace from its root, other absolute paths by their last part alone."""
+    text = text.replace(f"{root}/.cutesmith/", "/store/").replace(f"{root}/", "")
+    return _PATH.sub(r"\1", text)
+
+
+def result(candidate: Candidate) -> str:
+    """What is known of a right candidate, in a few words."""
+    precision = f", precision {candidate.precision}" if candidate.precision else ""
+    ms = median_ms(candidate.timing) if candidate.timing else None
+    if ms is not None:
+        return f"right{precision}, {ms:.4g} ms"
+    where = " on the emulated device" if candidate.device == "emulated" else ""
+    return f"right{where}{precision}, not timed" if candidate.ok else "compiled, not run"

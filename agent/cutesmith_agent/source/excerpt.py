@@ -1,0 +1,42 @@
+"""The part of a file that a class depends on: what is shown of it to somebody else."""
+
+from __future__ import annotations
+
+from cutesmith_agent.source.fingerprint import used_by
+from cutesmith_agent.source.outline import class_nodes
+from cutesmith_agent.source.parsing import parse
+
+_IMPORTS = ("import_statement", "import_from_statement")
+
+
+def excerpt(text: str, qualname: str) -> str:
+    """The class, the top-level definitions it uses, and the file's imports, in the file's order.
+
+    `text` has no kernel of ours in the class. Empty when there is no such class."""
+    source = parse(text)
+    found = [item.node for item in class_nodes(source) if item.qualname == qualname]
+    if not found:
+        return ""
+    imports = [node for node in source.statements() if node.type in _IMPORTS]
+    spans = sorted(
+        {(source.span(node).start, source.span(node).end) for node in (*imports, *used_by(source, found), *found)}
+    )
+    outer = [
+        span
+        for span in spans
+        if not any(other != span and other[0] <= span[0] and span[1] <= other[1] for other in spans)
+    ]
+    pieces = [_dedented(text, *span) for span in outer]
+    gaps = ["\n" if one.startswith(("import", "from")) else "\n\n\n" for one in pieces]
+    return "".join(piece + gap for piece, gap in zip(pieces, gaps, strict=True)).rstrip() + "\n"
+
+
+def _is_within(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
+    return inner != outer and outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def _dedented(text: str, start: int, end: int) -> str:
+    """A nested class is shown at the margin."""
+    margin = start - (text.rfind("\n", 0, start) + 1)
+    lines = text[start:end].split("\n")
+    return "\n".join([lines[0], *(line[margin:] if not line[:margin].strip() else line for line in lines[1:])])
