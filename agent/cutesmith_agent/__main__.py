@@ -13,9 +13,13 @@ from types import FrameType
 from typing import IO, Any, NoReturn
 
 from cutesmith_agent.job import Job, JobError, read_job
+from cutesmith_agent.llm.access import Granted, Models
+from cutesmith_agent.llm.catalogue import default_model
+from cutesmith_agent.llm.port import ChatModel
 from cutesmith_agent.loop import Makers
 from cutesmith_agent.report import NO_CANDIDATE, UNUSABLE_INPUT, Report
 from cutesmith_agent.running import run_job
+from cutesmith_agent.secrets import Scrubber
 from cutesmith_evaluator.client import Worker
 from cutesmith_evaluator.processes import descendants
 from cutesmith_evaluator.types import Finding, Task
@@ -75,8 +79,10 @@ def _run(events: IO[str]) -> int:
     except JobError as error:
         report, status = Report(task, str(error), findings=(Finding("bad-job", str(error)),)), UNUSABLE_INPUT
     except Exception as error:  # noqa: BLE001 - the process's boundary: a defect of ours still ends with a report
-        traceback.print_exc()
-        message = f"CuteSmith failed by a defect of its own ({type(error).__name__}: {error}); the log has the details."
+        scrub = Scrubber().text
+        sys.stderr.write(scrub(traceback.format_exc()))
+        what = scrub(f"{type(error).__name__}: {error}")
+        message = f"CuteSmith failed by a defect of its own ({what}); the log has the details."
         report, status = Report(task, message, findings=(Finding("internal-error", message),)), NO_CANDIDATE
     emit({"event": "done", "report": report.to_json(), "exit": status})
     return status
@@ -86,7 +92,14 @@ def _do(job: Job, emit: Any) -> int:
     from cutesmith_agent.recipes import propose, with_header
 
     makers = Makers(propose, with_header)
-    return run_job(job, lambda: Worker(Path(job.interpreter)), makers, emit).exit
+    models = Models(_connect, default_model)
+    return run_job(job, lambda: Worker(Path(job.interpreter)), makers, emit, models).exit
+
+
+def _connect(granted: Granted) -> ChatModel:
+    from cutesmith_agent.llm.anthropic_model import AnthropicModel
+
+    return AnthropicModel(granted.settings, granted.key)
 
 
 if __name__ == "__main__":

@@ -19,11 +19,13 @@ HeaderWriter = Callable[[str, tuple[str, ...]], str]  # source and lines to sour
 def finalise(bench: Bench, subject: Subject, draft: Candidate, kernel: Path, with_header: HeaderWriter) -> Candidate:
     """The final candidate. It failed where `ok` is False; without a device it is the draft, and `ok` stays None."""
     with Mirror(subject.root) as mirror:
-        patched = subject.patched(mirror, kernel, _source(draft))
         if not bench.has_device:
-            proved = _proved(bench, draft, patched)
+            if not bench.emulates:
+                draft = _with_compiled_header(bench, draft, kernel, with_header)
+            patched = subject.patched(mirror, kernel, _source(draft))
+            proved = _proved(bench, draft, patched) if draft.ok is not False else draft
             return _told(mirror, _with_emulated_header(bench, subject, proved, mirror, kernel, with_header))
-        draft = _measured(bench, draft, patched)
+        draft = _measured(bench, draft, subject.patched(mirror, kernel, _source(draft)))
         if not draft.ok:
             return _told(mirror, draft)
         source = with_header(_source(draft), measured_header(draft, bench.environment))
@@ -50,6 +52,16 @@ def _proved(bench: Bench, final: Candidate, patched: Path) -> Candidate:
     if not bench.has_device:
         return replace(proved, stage="validate" if proved.ok else "compile")
     return replace(proved, stage="done", precision=final.precision, error=final.error)
+
+
+def _with_compiled_header(bench: Bench, draft: Candidate, kernel: Path, with_header: HeaderWriter) -> Candidate:
+    """Recipes' drafts have that header from the start; any other is compiled once more with it in."""
+    source = with_header(_source(draft), compiled_header(bench))
+    if source == _source(draft):
+        return draft
+    stored = bench.journal.store.save_source(bench.journal.job, candidate_id(source), kernel.stem, source)
+    final = replace(draft, id=candidate_id(source), path=str(stored), resources=())
+    return bench.run(final, bench.guards, bench.compile)
 
 
 def _with_emulated_header(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from cattrs import BaseValidationError
 
 from cutesmith_agent.archs import ARCHS
+from cutesmith_agent.llm.settings import Wish
 from cutesmith_evaluator.types import Task
 from cutesmith_evaluator.wire import converter
 
@@ -31,6 +32,9 @@ class Job:
     archs: tuple[str, ...] = ()  # besides the device's; () without a device: the usual three
     device: Literal["auto", "cuda", "emulated", "none"] = "auto"
     resume: bool = False
+    again: bool = False  # with resume: go on with a job that came to its end, too
+    proposer: Literal["recipes", "auto", "llm"] = "auto"
+    model: Wish = field(default_factory=Wish)
 
     @property
     def file(self) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from cutesmith_agent.secrets import Scrubber
 from cutesmith_agent.store.store import Store
 from cutesmith_evaluator.types import Candidate, Environment, Stage
 from cutesmith_evaluator.wire import converter
@@ -15,8 +16,9 @@ Emit = Callable[[dict[str, Any]], None]  # takes one event of docs/contracts.md
 class Journal:
     """Tells of one job. `fraction` (0..1) is how far the job has come; set it as it goes on."""
 
-    def __init__(self, emit: Emit, store: Store, job: str) -> None:
+    def __init__(self, emit: Emit, store: Store, job: str, scrubber: Scrubber | None = None) -> None:
         self._emit = emit
+        self._scrubber = scrubber or Scrubber()
         self.store = store
         self.job = job
         self.fraction = 0.0
@@ -25,22 +27,25 @@ class Journal:
     def stage(self, stage: Stage, message: str, candidate: str | None = None) -> None:
         """A transition."""
         self._stage = stage
+        message = self._scrubber.text(message)
         self.store.add_transition(self.job, stage, message, candidate)
         self.progress(message)
 
     def progress(self, message: str) -> None:
         """News within a stage: shown, not kept."""
-        self._emit({"event": "stage", "stage": self._stage, "message": message, "fraction": round(self.fraction, 3)})
+        told = self._scrubber.text(message)
+        self._emit({"event": "stage", "stage": self._stage, "message": told, "fraction": round(self.fraction, 3)})
 
     def judged(self, candidate: Candidate, environment: Environment) -> None:
         """A verdict: kept and shown."""
+        candidate = self._scrubber.candidate(candidate)
         self.store.save_candidate(self.job, candidate, environment)
         self.store.add_transition(self.job, candidate.stage, _verdict(candidate), candidate.id)
         self.repeat(candidate)
 
     def repeat(self, candidate: Candidate) -> None:
         """A verdict that the store has already."""
-        self._emit({"event": "candidate", "candidate": converter().unstructure(candidate)})
+        self._emit({"event": "candidate", "candidate": converter().unstructure(self._scrubber.candidate(candidate))})
 
 
 def _verdict(candidate: Candidate) -> str:

@@ -21,18 +21,20 @@ from cutesmith_evaluator.types import Candidate, Finding, Inspection, Origin
 _FINALISTS = 3  # of the fastest drafts: how many may fail their last proof before the job gives up
 
 
-Refiner = Callable[[Bench, Subject, Inspection], Proposer]
+MakeRefiner = Callable[[Bench, Subject, Inspection], Proposer]
 
 
 @dataclass(frozen=True)
 class Makers:
     """Where candidates come from, and how the measured part of their header is written.
 
-    `recipes` propose first; `refiner`, the model, goes on from what they found. Either may be left out."""
+    `recipes` propose first. `refiner`, the model, goes on from what they found, or (`refines` false) only where they
+    found nothing that is right."""
 
-    recipes: Callable[[Inspection, Target], Proposal] | None
+    recipes: Callable[[Inspection, Target], Proposal]
     with_header: HeaderWriter
-    refiner: Refiner | None = None
+    refiner: MakeRefiner | None = None
+    refines: bool = False
 
 
 @dataclass
@@ -59,17 +61,15 @@ def optimize(bench: Bench, subject: Subject, inspection: Inspection, makers: Mak
     require_adoptable(subject, kernel.stem)
     bench.journal.stage("propose", f"proposing kernels for {subject.qualname}")
     target = Target(subject.qualname, subject.file, bench.archs[0])
-    proposal = makers.recipes(inspection, target) if makers.recipes else Proposal()
+    proposal = makers.recipes(inspection, target)
     drafts = _distinct(_with_evidence(bench, proposal.drafts, makers.with_header))
     found = _softened(proposal.findings) if makers.refiner else proposal.findings
     findings = tuple(map(bench.mirror.in_users_tree, (*inspection.findings, *found)))
     base = Report(subject.task, "", bench.environment, bench.archs[0], inspection.graph, findings=findings)
-    proposers: list[Proposer] = [Schedules(drafts)] if drafts else []
-    proposers += [makers.refiner(bench, subject, inspection)] if makers.refiner else []
-    if not proposers:
+    if not drafts and not makers.refiner:
         return replace(base, stopped=_why_none(findings))
     search = Search(bench, subject, kernel, _known(bench))
-    why = _search(search, proposers)
+    why = _search(search, [Schedules(drafts)] if drafts else [], inspection, makers)
     final = _finalise(search, makers)
     report = replace(base, candidates=search.candidates, findings=(*base.findings, *search.failures))
     return _without_winner(report, search, why) if final is None else _with_winner(report, search, final, why)
@@ -101,20 +101,26 @@ def _known(bench: Bench) -> dict[str, Candidate]:
     return {one.id: one for one in bench.journal.store.candidates(bench.journal.job, bench.environment)}
 
 
-def _search(search: Search, proposers: Sequence[Proposer]) -> str:
-    """Try what the proposers propose, one after the other; without a device, until one compiles. Returns the reason."""
-    reasons: list[str] = []
-    for number, proposer in enumerate(proposers):
-        while isinstance(step := proposer.next(search.trials), Step):
-            share = (number + step.fraction) / len(proposers)
-            search.bench.journal.fraction = 0.1 + 0.7 * share
-            search.bench.journal.progress(step.message)
-            search.trials.append(Trial(step.draft, _judge(search, step.draft, proposer.origin)))
-            if not search.bench.has_device and search.trials[-1].candidate.ok is not False:
-                return "there is no device to tune on"
-        reasons.append(step.reason)
-        search.failures += _failures(step)
+def _search(search: Search, proposers: list[Proposer], inspection: Inspection, makers: Makers) -> str:
+    """Try what the recipes propose, then what the model does; without a device, until one is not wrong. Returns the
+    reason to stop."""
+    reasons = [_exhaust(search, proposer) for proposer in proposers]
+    has_right = any(trial.candidate.ok is not False for trial in search.trials)
+    if makers.refiner and not (has_right and (not makers.refines or not search.bench.has_device)):
+        reasons.append(_exhaust(search, makers.refiner(search.bench, search.subject, inspection)))
     return ", then ".join(reasons)
+
+
+def _exhaust(search: Search, proposer: Proposer) -> str:
+    """Try what one proposer proposes. Returns its reason to stop."""
+    while isinstance(step := proposer.next(search.trials), Step):
+        search.bench.journal.fraction = 0.1 + 0.7 * step.fraction
+        search.bench.journal.progress(step.message)
+        search.trials.append(Trial(step.draft, _judge(search, step.draft, proposer.origin)))
+        if not search.bench.has_device and search.trials[-1].candidate.ok is not False:
+            return "there is no device to tune on"
+    search.failures += _failures(step)
+    return step.reason
 
 
 def _failures(stop: Stop) -> tuple[Finding, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from cutesmith_agent.secrets import Scrubber
 from cutesmith_evaluator.types import Candidate, Environment, Finding, Graph, Task
 from cutesmith_evaluator.wire import converter
 
@@ -18,6 +19,22 @@ class Kernel:
 
     path: Path
     source: str
+
+
+@dataclass(frozen=True)
+class ModelUse:
+    """What a job asked of a model. `uncached` input tokens were read anew, `cached` ones found kept on the server.
+
+    `dollars` None: its price is not known. `candidates`: dollars by the candidate that the calls led to."""
+
+    name: str
+    calls: int
+    uncached: int
+    cached: int
+    output: int
+    dollars: float | None
+    prices: str  # where from, and of which day
+    candidates: dict[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -35,7 +52,17 @@ class Report:
     estimate_ms: float | None = None
     kernel: Kernel | None = None
     patch: str | None = None
+    model: ModelUse | None = None
     unusable: bool = field(default=False)  # the input, not the candidates, is at fault
+
+    def scrubbed(self, scrubber: Scrubber) -> Report:
+        """The same without secrets in its words. Sources stay as they are: they were proved byte for byte."""
+        return replace(
+            self,
+            stopped=scrubber.text(self.stopped),
+            findings=scrubber.findings(self.findings),
+            candidates=tuple(map(scrubber.candidate, self.candidates)),
+        )
 
     @property
     def exit(self) -> int:
@@ -71,4 +98,5 @@ class Report:
             "estimate_ms": self.estimate_ms,
             "kernel": {"path": str(self.kernel.path), "source": self.kernel.source} if self.kernel else None,
             "patch": self.patch,
+            "model": asdict(self.model) if self.model else None,
         }

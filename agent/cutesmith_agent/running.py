@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,12 +13,16 @@ from cutesmith_agent.checking import check
 from cutesmith_agent.evaluator import Evaluator
 from cutesmith_agent.job import Job
 from cutesmith_agent.journal import Emit, Journal
+from cutesmith_agent.llm.access import Granted, Models, Withheld, access
+from cutesmith_agent.llm.spending import spending
 from cutesmith_agent.loop import Makers, optimize
+from cutesmith_agent.refine.making import refiner
 from cutesmith_agent.report import Report
 from cutesmith_agent.scratch import Mirror
+from cutesmith_agent.secrets import Scrubber
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_agent.store.opening import open_store
-from cutesmith_agent.store.store import JobKey
+from cutesmith_agent.store.store import JobKey, Store
 from cutesmith_agent.subject import Subject, UnusableError, read_subject
 from cutesmith_agent.trial import Bench
 from cutesmith_evaluator.errors import WorkerError
@@ -28,37 +32,82 @@ from cutesmith_evaluator.types import Environment, Finding
 ARCHS = ("sm_90a", "sm_80", "sm_100a")  # where there is no device to ask
 
 
-def run_job(job: Job, spawn: Callable[[], Evaluator], makers: Makers, emit: Emit) -> Report:
+@dataclass(frozen=True)
+class Shop:
+    """What every job needs, whatever it is about. `models` None: no model is ever asked."""
+
+    spawn: Callable[[], Evaluator]
+    makers: Makers
+    emit: Emit
+    models: Models | None = None
+    scrubber: Scrubber = field(default_factory=Scrubber)
+
+
+def run_job(
+    job: Job, spawn: Callable[[], Evaluator], makers: Makers, emit: Emit, models: Models | None = None
+) -> Report:
     """Do the job and emit its events, the last ("done") with the report.
 
     A job that is interrupted (SIGTERM) leaves its verdicts in the store, to be resumed."""
     remove_abandoned()
+    shop = Shop(spawn, makers, emit, models)
     try:
-        report = _report(job, spawn, makers, emit)
+        report = _report(job, shop)
     except sqlite3.Error as error:
         root = workspace_root(job.file)
         message = f"The store of {root} cannot be written ({error}): free it or its disk, and run the job again."
         report = _unusable(job, (Finding("store", message),))
+    report = report.scrubbed(shop.scrubber)
     emit({"event": "done", "report": report.to_json(), "exit": report.exit})
     return report
 
 
-def _report(job: Job, spawn: Callable[[], Evaluator], makers: Makers, emit: Emit) -> Report:
+def _report(job: Job, shop: Shop) -> Report:
     try:
         subject = read_subject(job)
     except UnusableError as error:
         return _unusable(job, error.findings)
     opened = open_store(workspace_root(subject.file))
     notices = (Finding("store", opened.notice, severity="information"),) if opened.notice else ()
-    with opened.store as store, closing(spawn()) as evaluator:
-        id = store.begin_job(_key(job, subject), resume=job.resume)
-        try:
-            report = _judged(job, subject, evaluator, makers, Journal(emit, store, id))
-        except BaseException:
-            store.finish_job(id, None)
-            raise
-        report = replace(report, findings=(*report.findings, *notices))
-        store.finish_job(id, report.to_json())
+    with opened.store as store:
+        may = _access(job, subject, store, shop)
+        if isinstance(may, Withheld) and job.proposer == "llm":
+            return _unusable(job, (may.finding, *notices))
+        with closing(shop.spawn()) as evaluator:
+            report = _kept(job, subject, store, evaluator, shop, may)
+    return replace(report, findings=(*report.findings, *notices))
+
+
+def _access(job: Job, subject: Subject, store: Store, shop: Shop) -> Granted | Withheld | None:
+    """None where no model is wanted. The question to the user goes out as an event."""
+    if shop.models is None or job.kind != "optimize" or job.proposer == "recipes":
+        return None
+    may = access(job, subject.root, store, shop.models.default_model)
+    if isinstance(may, Withheld) and may.question is not None and job.proposer == "llm":
+        asked = may.question
+        shop.emit({"event": "consent", "host": asked.host, "question": asked.text, "by_yes": asked.by_yes})
+    return may
+
+
+def _kept(
+    job: Job, subject: Subject, store: Store, evaluator: Evaluator, shop: Shop, may: Granted | Withheld | None
+) -> Report:
+    """The report of a job that the store knows of, whatever becomes of it."""
+    id = store.begin_job(_key(job, subject, may), resume=job.resume, finished=job.again)
+    journal = Journal(shop.emit, store, id, shop.scrubber)
+    makers = shop.makers
+    if isinstance(may, Granted) and shop.models is not None:
+        made = refiner(may, shop.models, shop.scrubber)
+        makers = replace(makers, refiner=made, refines=job.proposer == "llm")
+    try:
+        report = _judged(job, subject, evaluator, makers, journal)
+    except BaseException:
+        store.finish_job(id, None)
+        raise
+    if isinstance(may, Withheld) and report.best is None and not report.unusable:
+        report = replace(report, findings=(*report.findings, replace(may.finding, severity="information")))
+    report = replace(report, model=spending([call for _, call in store.calls.of(id)]))
+    store.finish_job(id, report.scrubbed(shop.scrubber).to_json())
     return report
 
 
@@ -116,9 +165,10 @@ def _unusable(job: Job, findings: tuple[Finding, ...], environment: Environment 
     return Report(job.task, stopped, environment, findings=findings, unusable=True)
 
 
-def _key(job: Job, subject: Subject) -> JobKey:
+def _key(job: Job, subject: Subject, may: Granted | Withheld | None) -> JobKey:
     """All that the job's verdicts depend on, the environment aside: the store compares that by itself."""
     candidate = Path(job.candidate).read_bytes() if job.candidate and Path(job.candidate).is_file() else b""
     parts = (job.kind, str(subject.file), job.task.qualname, subject.bare, job.interpreter, job.device, *job.archs)
+    parts += (job.proposer, may.settings.model) if isinstance(may, Granted) else ()
     digest = sha256("\0".join(parts).encode("utf-8", "surrogatepass") + candidate).hexdigest()
     return JobKey(job.kind, str(subject.file), job.task.qualname, digest, subject.class_hash)

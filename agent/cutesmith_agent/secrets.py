@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
+
+from cutesmith_evaluator.types import Candidate, Finding
 
 _REDACTED = "[redacted]"
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _SHORTEST = 12  # characters: anything shorter may be an ordinary word
 # What the common kinds of keys look like, whether or not one is in our environment.
 _PATTERNS = re.compile(
-    r"sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|hf_[A-Za-z0-9]{20,}"
-    r"|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30,}"
+    r"(?<![A-Za-z0-9_])(?:sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}"
+    r"|hf_[A-Za-z0-9]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30,})"
 )
 
 
@@ -39,3 +42,10 @@ class Scrubber:
             case list() | tuple():
                 return [self.value(each) for each in value]
         return value
+
+    def findings(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+        return tuple(replace(one, message=self.text(one.message)) for one in findings)
+
+    def candidate(self, candidate: Candidate) -> Candidate:
+        """User code may print what it likes, and findings quote it."""
+        return replace(candidate, findings=self.findings(candidate.findings))

@@ -19,6 +19,7 @@ _RUNS = {
     "reject": ("cli.deciding", "reject"),
     "remove": ("cli.deciding", "remove"),
     "status": ("cli.status", "status"),
+    "export": ("cli.export", "export"),
     "doctor": ("cli.doctor", "doctor"),
 }
 _INTERRUPTED, _BROKEN_PIPE = 130, 141

@@ -53,6 +53,17 @@ class CandidateJudged:
 
 
 @dataclass(frozen=True)
+class ConsentAsked:
+    """The job wants to send code to a model's host, and the user was not asked about that yet.
+
+    `by_yes`: a blanket yes (--yes) answers it."""
+
+    host: str
+    question: str
+    by_yes: bool
+
+
+@dataclass(frozen=True)
 class Done:
     """The job's end. `report` is what `--json` prints; `exit` is the exit status it stands for."""
 
@@ -67,7 +78,7 @@ class Died:
     message: str
 
 
-Event = StageReached | CandidateJudged | Done | Died
+Event = StageReached | CandidateJudged | ConsentAsked | Done | Died
 
 
 class AgentProcess:
@@ -176,6 +187,8 @@ def _parse(line: bytes) -> Event | None:
                 return StageReached(data["stage"], data["message"], float(data["fraction"]))
             case "candidate":
                 return CandidateJudged(data["candidate"])
+            case "consent":
+                return ConsentAsked(data["host"], data["question"], bool(data["by_yes"]))
             case "done":
                 return Done(data["report"], int(data["exit"]))
     except (ValueError, KeyError, TypeError):

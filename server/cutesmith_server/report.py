@@ -34,6 +34,7 @@ class Report:
     estimate_ms: float | None = None
     kernel: KernelFile | None = None
     patch: str | None = None
+    model: dict[str, Any] | None = None  # what a model was asked: agent.report.ModelUse
 
     @property
     def best_candidate(self) -> Candidate | None:

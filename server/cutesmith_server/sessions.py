@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from cutesmith_server.agent_process import CandidateJudged, Died, Done, StageReached
+from cutesmith_server.agent_process import CandidateJudged, ConsentAsked, Died, Done, StageReached
 from cutesmith_server.jobs import JobEvent
 from cutesmith_server.protocol import State
 
@@ -81,6 +81,8 @@ def after(session: Session, event: JobEvent) -> Session:
         case CandidateJudged(candidate):
             better = candidate.get("ok") is not False
             return replace(session, running=replace(running, best=candidate) if better else running)
+        case ConsentAsked():
+            return session
         case Done():
             return _ended(session, _outcome(running.kind, running.digest, event.report))
         case Died(message):

@@ -64,7 +64,7 @@ def _table() -> dict[str, Any]:
 
 def default_model() -> str:
     """The newest Opus or Sonnet that the installed SDK lists; of equals, the Opus. Imports the SDK (half a second)."""
-    from anthropic.resources.messages.deprecated_models import DEPRECATED_MODELS
+    from anthropic.resources.messages import DEPRECATED_MODELS
     from anthropic.types.model_param import ModelParam
 
     listed = [name for member in get_args(ModelParam) for name in get_args(member)]

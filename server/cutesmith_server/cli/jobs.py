@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from cutesmith_agent.job import Job
+from cutesmith_agent.llm.settings import Wish
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_evaluator.types import Task
 from cutesmith_server.agent_process import Done
+from cutesmith_server.cli.consent import agrees
 from cutesmith_server.cli.output import console, print_json
 from cutesmith_server.cli.running import run_job
 from cutesmith_server.cli.target import Target, read_target
@@ -18,14 +21,31 @@ from cutesmith_server.errors import RefusedError
 
 
 def optimize(options: argparse.Namespace) -> int:
-    return _finish(run_job(_job("optimize", read_target(options.target), options), quiet=options.json), options)
+    target = read_target(options.target)
+    job = replace(
+        _job("optimize", target, options), proposer=options.proposer, again=options.resume, model=_wish(options)
+    )
+    done, asked = run_job(job, quiet=options.json)
+    if asked is not None and agrees(asked, options, workspace_root(target.path)):
+        done, _ = run_job(job, quiet=options.json)
+    return _finish(done, options)
 
 
 def check(options: argparse.Namespace) -> int:
     candidate: Path = options.candidate
     if not candidate.is_file():
         raise RefusedError(f"{candidate} is no file: name the kernel to check.", exit=2)
-    return _finish(run_job(_job("check", read_target(options.target), options), quiet=options.json), options)
+    done, _ = run_job(_job("check", read_target(options.target), options), quiet=options.json)
+    return _finish(done, options)
+
+
+def _wish(options: argparse.Namespace) -> Wish:
+    return Wish(
+        model=options.model,
+        effort=options.effort,
+        max_dollars=options.max_dollars,
+        max_rounds=options.max_rounds,
+    )
 
 
 def _job(kind: Literal["optimize", "check"], target: Target, options: argparse.Namespace) -> Job:

@@ -31,6 +31,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_jobs(commands)
     _add_decisions(commands)
     _add_reports(commands)
+    _add_export(commands)
     return parser
 
 
@@ -43,6 +44,7 @@ def _add_jobs(commands: argparse._SubParsersAction[_Parser]) -> None:
     optimize = commands.add_parser("optimize", help="make, prove and time a kernel for a module", epilog=_EXITS)
     _add_target(optimize)
     _add_job_options(optimize)
+    _add_model_options(optimize)
     check = commands.add_parser("check", help="prove and time a kernel that you wrote", epilog=_EXITS)
     _add_target(check)
     check.add_argument("candidate", type=Path, metavar="CANDIDATE.py", help="our contract, or a class ModelNew")
@@ -72,6 +74,13 @@ def _add_reports(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_json(doctor)
 
 
+def _add_export(commands: argparse._SubParsersAction[_Parser]) -> None:
+    export = commands.add_parser("export", help="what models were asked and answered, as JSON lines")
+    export.add_argument("target", nargs="?", metavar="FILE[::Class]", help="of this file or class only")
+    export.add_argument("--trajectories", action="store_true", required=True, help="prompt, reply, verdict and reward")
+    export.add_argument("--output", type=Path, metavar="FILE", help="write there (default: stdout)")
+
+
 def _add_target(command: argparse.ArgumentParser) -> None:
     command.add_argument("target", metavar="FILE[::Class]", help="a Python file, and the class if it has several")
 
@@ -83,6 +92,21 @@ def _add_job_options(command: argparse.ArgumentParser) -> None:
     devices = ("auto", "cuda", "emulated", "none")
     command.add_argument("--device", choices=devices, default="auto", help="where to run (auto)")
     _add_json(command)
+
+
+def _add_model_options(command: argparse.ArgumentParser) -> None:
+    proposers = (
+        "recipes (offline), llm (a model goes on from the recipes' best), or auto (a model where no recipe fits)"
+    )
+    command.add_argument("--proposer", choices=("recipes", "auto", "llm"), default="auto", help=f"{proposers} (auto)")
+    command.add_argument("--model", metavar="NAME", help="the model to ask (default: the newest Opus or Sonnet)")
+    command.add_argument(
+        "--effort", choices=("low", "medium", "high", "xhigh", "max"), help="how hard it thinks (medium)"
+    )
+    command.add_argument("--max-dollars", type=float, metavar="USD", help="what the model may cost (3)")
+    command.add_argument("--max-rounds", type=int, metavar="N", help="rounds of optimisation by the model (10)")
+    command.add_argument("--resume", action="store_true", help="go on with the last job, even one that came to its end")
+    command.add_argument("--yes", action="store_true", help="agree to code of this project being sent to the model")
 
 
 def _add_interpreter(command: argparse.ArgumentParser) -> None:

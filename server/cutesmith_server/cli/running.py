@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from cutesmith_server.agent_process import AgentProcess, CandidateJudged, Died, Done, StageReached
+from cutesmith_server.agent_process import AgentProcess, CandidateJudged, ConsentAsked, Died, Done, StageReached
 from cutesmith_server.cli.output import console
 from cutesmith_server.errors import RefusedError
 
@@ -14,20 +14,24 @@ if TYPE_CHECKING:
 
     from cutesmith_agent.job import Job
 
+_End = tuple[Done, ConsentAsked | None]
 
-def run_job(job: Job, *, quiet: bool) -> Done:
-    """The job's end. Ctrl-C ends its processes first. Raises RefusedError when the agent dies."""
+
+def run_job(job: Job, *, quiet: bool) -> tuple[Done, ConsentAsked | None]:
+    """The job's end, and what the user must agree to before there can be a better one.
+
+    Ctrl-C ends its processes first. Raises RefusedError when the agent dies."""
     try:
         return asyncio.run(_quietly(job) if quiet else _shown(job))
     except OSError as error:
         raise RefusedError(f"The agent process could not be started: {error}.") from None
 
 
-async def _quietly(job: Job) -> Done:
+async def _quietly(job: Job) -> _End:
     return await _follow(job, None, None)
 
 
-async def _shown(job: Job) -> Done:
+async def _shown(job: Job) -> _End:
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn()
@@ -35,15 +39,18 @@ async def _shown(job: Job) -> Done:
         return await _follow(job, progress, progress.add_task("starting", total=1.0))
 
 
-async def _follow(job: Job, progress: Progress | None, bar: TaskID | None) -> Done:
+async def _follow(job: Job, progress: Progress | None, bar: TaskID | None) -> _End:
     agent = await AgentProcess.start(job)
+    asked: ConsentAsked | None = None
     try:
         async for event in agent.events():
             if isinstance(event, Done):
-                return event
+                return event, asked
             if isinstance(event, Died):
                 raise RefusedError(event.message)
-            if progress is not None and bar is not None:
+            if isinstance(event, ConsentAsked):
+                asked = event
+            elif progress is not None and bar is not None:
                 _show(event, progress, bar)
         raise AssertionError("the events of an agent end with Done or Died")
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -34,11 +34,19 @@ def show_report(report: Report, console: Console) -> None:
     if report.estimate_ms is not None:
         console.print(Text(f"Estimate (roofline, not measured): {report.estimate_ms:.3g} ms"))
     console.print(Text(report.stopped), soft_wrap=True)
+    if report.model is not None:
+        console.print(Text(_model(report.model)), soft_wrap=True)
     if report.patch:
         show_patch(report.patch, console)
     if report.kernel is not None:
         target = f"{_from_here(str(report.task.get('file')))}::{report.task.get('class')}"
         console.print(Text(f"To take it: cutesmith accept {target}", style="bold"), soft_wrap=True)
+
+
+def _model(used: dict[str, Any]) -> str:
+    tokens = f"{used['uncached']:,} tokens read anew, {used['cached']:,} from its cache, {used['output']:,} written"
+    cost = "its price is not known" if used["dollars"] is None else f"${used['dollars']:.2f}"
+    return f"Model: {used['name']}, {used['calls']} calls, {tokens}: {cost}"
 
 
 def _from_here(file: str) -> str:

@@ -1,0 +1,98 @@
+"""Whether a job may ask a model: there is a key, and the user has agreed to what is sent where."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cutesmith_agent.job import Job
+from cutesmith_agent.llm.catalogue import known, price_source
+from cutesmith_agent.llm.port import ChatModel
+from cutesmith_agent.llm.settings import KEY_NAME, ModelSettings, SettingsError, read_settings
+from cutesmith_agent.store.store import Store
+from cutesmith_evaluator.types import Finding
+
+TYPICAL_DOLLARS = {"claude-opus-5-5": 0.6}  # of one job of ten rounds; docs/agent.md says how it was measured
+
+
+@dataclass(frozen=True)
+class Granted:
+    """A model may be asked. The key is not part of any representation."""
+
+    settings: ModelSettings
+    key: str
+
+    def __repr__(self) -> str:
+        return f"Granted({self.settings.model} at {self.settings.host})"
+
+
+@dataclass(frozen=True)
+class Models:
+    """How a model is reached, once it may be: both import the SDK, so only then."""
+
+    connect: Callable[[Granted], ChatModel]
+    default_model: Callable[[], str]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What to ask the user once per workspace and host. `by_yes`: a blanket yes answers it, too."""
+
+    host: str
+    text: str
+    by_yes: bool
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """No model may be asked, and why; `question` where the user's word is all that lacks."""
+
+    finding: Finding
+    question: Question | None = None
+
+
+def access(
+    job: Job,
+    root: Path,
+    store: Store,
+    default_model: Callable[[], str],
+    environment: Mapping[str, str] = os.environ,
+) -> Granted | Withheld:
+    """For a job whose proposer may be a model."""
+    key = environment.get(KEY_NAME, "").strip()
+    if not key:
+        message = (
+            f"No model can be asked: {KEY_NAME} is not set; run `export {KEY_NAME}=<your key>` and try again, "
+            "or use --proposer recipes, which works offline."
+        )
+        return Withheld(Finding("no-key", message))
+    try:
+        settings = read_settings(root, job.model, default_model, environment)
+    except SettingsError as error:
+        return Withheld(Finding("model-settings", str(error)))
+    if store.consent(settings.host) is True:
+        return Granted(settings, key)
+    question = _question(settings)
+    message = f"Nothing was sent: you have not agreed that code of this project goes to {settings.host}."
+    return Withheld(Finding("needs-consent", message), question)
+
+
+def _question(settings: ModelSettings) -> Question:
+    text = (
+        f"Ask {settings.model} at {settings.host} for kernels of this workspace? Sent are the module's class and the "
+        "code of its file that it uses, its shapes, candidate kernels and what the evaluator said of them; no other "
+        f"file, no data, no weights. {_cost(settings)} Your answer is remembered for this workspace."
+    )
+    return Question(settings.host, text, settings.base_url_from != "pyproject.toml")
+
+
+def _cost(settings: ModelSettings) -> str:
+    bound = f"at most ${settings.max_dollars:.2f} and {settings.max_tokens:,} tokens a job"
+    entry = known(settings.model)
+    if entry is None:
+        return f"Its price is not known here: a job is bounded by {settings.max_tokens:,} tokens alone."
+    typical = TYPICAL_DOLLARS.get(settings.model)
+    usual = f"A job usually costs about ${typical:.2f}; {bound}" if typical else f"A job costs {bound}"
+    return f"{usual} (prices: {price_source()})."

@@ -1,0 +1,34 @@
+"""A refiner for a job: its briefing, its budget, its ledger."""
+
+from __future__ import annotations
+
+from cutesmith_agent.llm.access import Granted, Models
+from cutesmith_agent.llm.budget import Budget
+from cutesmith_agent.llm.catalogue import known
+from cutesmith_agent.llm.ledger import Ledger
+from cutesmith_agent.loop import MakeRefiner
+from cutesmith_agent.proposing import Proposer
+from cutesmith_agent.refine.asking import Asker
+from cutesmith_agent.refine.briefing import Briefing
+from cutesmith_agent.refine.proposer import Refiner
+from cutesmith_agent.secrets import Scrubber
+from cutesmith_agent.source.excerpt import excerpt
+from cutesmith_agent.subject import Subject
+from cutesmith_agent.trial import Bench
+from cutesmith_evaluator.types import Inspection
+
+
+def refiner(granted: Granted, models: Models, scrubber: Scrubber) -> MakeRefiner:
+    """What the loop makes its refiner with, once it knows the bench and the graph."""
+
+    def make(bench: Bench, subject: Subject, inspection: Inspection) -> Proposer:
+        assert inspection.graph is not None
+        source = excerpt(subject.bare, subject.qualname)
+        briefing = Briefing(subject.qualname, source, inspection.graph, bench.archs, bench.environment, subject.root)
+        entry = known(granted.settings.model)
+        budget = Budget(granted.settings, entry.price if entry else None)
+        ledger = Ledger(models.connect(granted), budget, bench.journal.store, bench.journal.job, scrubber)
+        asker = Asker(ledger, bench.journal.progress, {})
+        return Refiner(asker, briefing, granted.settings.max_rounds, timed=bench.has_device)
+
+    return make
