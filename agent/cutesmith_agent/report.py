@@ -56,12 +56,14 @@ class Report:
     unusable: bool = field(default=False)  # the input, not the candidates, is at fault
 
     def scrubbed(self, scrubber: Scrubber) -> Report:
-        """The same without secrets in its words. Sources stay as they are: they were proved byte for byte."""
+        """The same without secrets in its words and its patch (accepting makes its own). The kernel's source stays as
+        it is: it was proved byte for byte, and nothing secret went into it."""
         return replace(
             self,
             stopped=scrubber.text(self.stopped),
             findings=scrubber.findings(self.findings),
             candidates=tuple(map(scrubber.candidate, self.candidates)),
+            patch=scrubber.text(self.patch) if self.patch else self.patch,
         )
 
     @property

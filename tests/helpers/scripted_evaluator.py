@@ -88,6 +88,7 @@ class ScriptedEvaluator:
     inspection: Inspection | None = None
     interrupt: Callable[[Request], None] = lambda request: None  # called with each request; may raise
     requests: list[Request] = field(default_factory=list)
+    said: str = ""  # the message of a compilation whose outcome is "says"
     _is_fresh: bool = True
 
     def hello(self) -> Environment:
@@ -100,7 +101,8 @@ class ScriptedEvaluator:
     def compile(self, task: Task, candidate: Path, archs: Sequence[str], *, on_progress: object = None) -> Compilation:
         script = self._begin("compile", candidate, archs=tuple(archs))
         if not self._passes(script.compile, "compiling"):
-            return Compilation(False, 0.2, (), (Finding("compile-error", "It does not compile.", 7, str(candidate)),))
+            message = self.said if script.compile == "says" else "It does not compile."
+            return Compilation(False, 0.2, (), (Finding("compile-error", message, 7, str(candidate)),))
         return Compilation(True, 0.2, tuple(Resources("kernel", arch, 32, 0, 0) for arch in archs))
 
     def validate(

@@ -14,7 +14,6 @@ from cutesmith_agent.llm.port import ModelUnavailableError, OnProgress, Part, Pr
 from cutesmith_agent.llm.settings import KEY_NAME, ModelSettings
 from cutesmith_agent.llm.tools import TOOLS
 
-_RETRIES = 4  # by the SDK: connections, 408, 409, 429, 5xx; it waits as long as `retry-after` says
 _CONNECT_S = 10.0
 _CHARACTERS_PER_TOKEN = 3.0  # of what had arrived of an answer that broke off, when no count of its tokens came
 
@@ -26,7 +25,7 @@ class AnthropicModel:
         self._settings = settings
         timeout = anthropic.Timeout(settings.silence_s, connect=_CONNECT_S)
         self._client = anthropic.Anthropic(
-            api_key=key, base_url=settings.base_url, max_retries=_RETRIES, timeout=timeout
+            api_key=key, base_url=settings.base_url, max_retries=settings.retries, timeout=timeout
         )
 
     @property
@@ -79,7 +78,7 @@ class AnthropicModel:
         if error.status_code == 404:
             return f"{said}; check the model {self.name} (CUTESMITH_MODEL) and the address (CUTESMITH_BASE_URL)."
         if error.status_code in (408, 409, 429) or error.status_code >= 500:
-            return f"{said}, and did so {_RETRIES + 1} times; try later with --resume, nothing is lost."
+            return f"{said}, and did so {self._settings.retries + 1} times; try later with --resume, nothing is lost."
         return f"{said}."
 
     def _unreachable(self, error: Exception) -> str:

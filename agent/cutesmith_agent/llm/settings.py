@@ -57,6 +57,7 @@ class ModelSettings:
     max_minutes: float = 60.0
     answer_tokens: int = 32_000  # of one answer, its thinking included
     thinking_tokens: int = 12_000  # of those, for models that are told a budget
+    retries: int = 4  # by the SDK, before an answer begins: connections, 408, 409, 429, 5xx; it heeds `retry-after`
     silence_s: float = 120.0  # without a byte from the server, after which an answer is given up
     answer_s: float = 900.0  # for one whole answer
 

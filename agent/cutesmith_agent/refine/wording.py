@@ -10,7 +10,7 @@ from cutesmith_evaluator.types import Candidate, Finding
 
 _MOST_FINDINGS = 6
 _LONGEST = 1_500  # characters of one finding
-_PATH = re.compile(r"(?<![\w/.:])(?:/[\w.@+~ -]*[\w.@+~-])+/([\w.@+-]+)")
+_PATH = re.compile(r"(?<![\w/.:])(?:/[\w.@+~-]+)+/([\w.@+-]+)")
 
 
 def listing(source: str, marked: frozenset[int] = frozenset()) -> str:
