@@ -1,0 +1,76 @@
+"""The command line with a model behind it: keys, consent, reasons, and what can be exported afterwards."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import model_kernels as kernels
+from command_line import cutesmith
+from model_rig import KEY
+from scripted_messages import ScriptedMessages, kernel
+
+WITHOUT_GPU = ("--device", "none", "--arch", "sm_90a")
+
+
+@pytest.fixture
+def flip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A module that no recipe covers, in a project of its own; the environment has a key and names no model's host."""
+    root = tmp_path / "project"
+    (root / ".git").mkdir(parents=True)
+    (root / "flip.py").write_text(kernels.MODULE)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("CUTESMITH_BASE_URL", "http://127.0.0.1:9")
+    return root / "flip.py"
+
+
+def test_no_key_is_one_line_that_says_how_to_set_it(flip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    ended = cutesmith("optimize", flip, "--proposer", "llm", *WITHOUT_GPU)
+    assert ended.status == 2
+    assert "ANTHROPIC_API_KEY is not set; run `export ANTHROPIC_API_KEY=<your key>` and try again" in ended.stdout
+
+
+def test_nothing_is_sent_before_the_user_agreed(flip: Path) -> None:
+    with ScriptedMessages([]) as endpoint:
+        address = ("--proposer", "llm", "--json", *WITHOUT_GPU)
+        ended = cutesmith("optimize", flip, *address)
+        assert endpoint.requests == []
+    assert ended.status == 2
+    assert "Nothing was sent. Ask claude-" in ended.json["error"]
+    assert ended.json["error"].endswith("Add --yes to agree.")
+
+
+def test_a_yes_does_not_cover_an_address_that_the_project_names(flip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUTESMITH_BASE_URL")
+    flip.with_name("pyproject.toml").write_text('[tool.cutesmith]\nbase_url = "https://models.example.net"\n')
+    ended = cutesmith("optimize", flip, "--proposer", "llm", "--yes", "--json", *WITHOUT_GPU)
+    assert ended.status == 2
+    assert "models.example.net comes from this project's pyproject.toml" in ended.json["error"]
+
+
+def test_a_model_writes_what_no_recipe_covers_and_it_can_be_exported(
+    flip: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedMessages([kernel(kernels.flip())]) as endpoint:
+        monkeypatch.setenv("CUTESMITH_BASE_URL", endpoint.url)
+        ended = cutesmith("optimize", flip, "--proposer", "llm", "--yes", *WITHOUT_GPU)
+    assert ended.status == 4, ended.stderr
+    assert "Model: claude-" in ended.stdout
+    assert "1 calls" in ended.stdout
+    assert "To take it: cutesmith accept" in ended.stdout
+    exported = cutesmith("export", "--trajectories", cwd=flip.parent)
+    (record,) = map(json.loads, exported.stdout.splitlines())
+    assert (record["file"], record["class"], record["purpose"], record["reward"]) == (
+        "flip.py",
+        "Flip",
+        "synthesise",
+        0.2,
+    )
+    assert record["reply"]["calls"][0]["input"]["source"] == kernels.flip()
+    assert KEY not in exported.stdout
+    none = cutesmith("export", "--trajectories", f"{flip}::Other")
+    assert (none.stdout, none.status) == ("", 0)
+    assert "No model was asked" in none.stderr
