@@ -65,6 +65,7 @@ def _for_state(view: ClassView) -> Iterator[_Offer]:
         return
     title = "Generate CuTe kernel" if view.state in ("idle", "cancelled", "failed") else "Generate CuTe kernel again"
     yield _offer(view, f"{title} for {name}", "generate", protocol.GENERATE)
+    yield _offer(view, f"Ask a language model for a CuTe kernel for {name}", "improve", protocol.IMPROVE)
     if view.outcome is not None and view.outcome.is_proposal:
         yield _offer(view, f"Accept CuTe kernel for {name} ({view.message})", "accept", protocol.ACCEPT)
         yield _offer(view, f"Review CuTe kernel for {name}", "review", protocol.REVIEW)

@@ -24,6 +24,7 @@ Run = Callable[["Studio", ClassKey, dict[str, Any]], Awaitable[None]]
 def register(server: LanguageServer, studio: Studio) -> None:
     runs: dict[str, Run] = {
         protocol.GENERATE: _generate,
+        protocol.IMPROVE: _improve,
         protocol.CANCEL: _cancel,
         protocol.ACCEPT: _accept,
         protocol.REJECT: _reject,
@@ -77,6 +78,12 @@ async def _generate(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> 
     from cutesmith_server.generating import start
 
     await start(studio, key)
+
+
+async def _improve(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    from cutesmith_server.generating import start
+
+    await start(studio, key, with_model=True)
 
 
 async def _check(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,15 +20,16 @@ if TYPE_CHECKING:
     from cutesmith_server.studio import Studio
 
 
-async def start(studio: Studio, key: ClassKey, candidate: Path | None = None) -> None:
-    """Starts a job: `optimize`, or `check` of the candidate. Raises RefusedError."""
+async def start(studio: Studio, key: ClassKey, candidate: Path | None = None, *, with_model: bool = False) -> None:
+    """Starts a job: `optimize` (`with_model`: a language model goes on from what the recipes found), or `check` of the
+    candidate. Raises RefusedError."""
     kind: Kind = "optimize" if candidate is None else "check"
     _require_startable(studio, key)
     await _require_trust(studio, key)
     _require_startable(studio, key)  # the user may have gone on while asked
     digest = studio.outline(key.path).digest(key.qualname)
     assert digest is not None
-    job = _job(studio, key, kind, candidate)
+    job = replace(_job(studio, key, kind, candidate), proposer="llm" if with_model else "auto")
     before = studio.sessions.get(key, Session())
     studio.sessions[key] = sessions.started(before, kind, digest, queued=studio.jobs.would_queue())
     studio.jobs.submit(key, job)

@@ -12,6 +12,7 @@ SERVER_NAME = "cutesmith"
 DIAGNOSTIC_SOURCE = "cutesmith"
 
 GENERATE = "cutesmith.generate"
+IMPROVE = "cutesmith.improve"
 CANCEL = "cutesmith.cancel"
 ACCEPT = "cutesmith.accept"
 REJECT = "cutesmith.reject"
@@ -19,7 +20,7 @@ REMOVE = "cutesmith.remove"
 CHECK = "cutesmith.check"
 REVIEW = "cutesmith.review"
 ADD_INPUTS = "cutesmith.addInputs"
-COMMANDS = (GENERATE, CANCEL, ACCEPT, REJECT, REMOVE, CHECK, REVIEW, ADD_INPUTS)
+COMMANDS = (GENERATE, IMPROVE, CANCEL, ACCEPT, REJECT, REMOVE, CHECK, REVIEW, ADD_INPUTS)
 
 JOBS = "cutesmith/jobs"
 JOB_CHANGED = "cutesmith/jobChanged"

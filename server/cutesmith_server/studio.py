@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from cutesmith_server import sessions, uris
+from cutesmith_server.agent_process import ConsentAsked
 from cutesmith_server.client import Client
+from cutesmith_server.consenting import Consents
 from cutesmith_server.documents import Document, Documents, Text
 from cutesmith_server.drift import content_id, drift_of
 from cutesmith_server.errors import RefusedError
@@ -49,6 +51,7 @@ class Studio:
         self.jobs = Supervisor(self._job_event)
         self.bars = ProgressBars(server, self.client)
         self.trust = TrustGate(self._ask_for_trust)
+        self._consents = Consents(self)
         self.sessions: dict[ClassKey, Session] = {}
         self.accepted: dict[ClassKey, Decision] = {}
         self._telling = Telling(server, self.client)
@@ -244,6 +247,8 @@ class Studio:
     def _job_event(self, key: ClassKey, event: JobEvent) -> None:
         session = sessions.after(self.sessions[key], event)
         self.sessions[key] = session
+        if isinstance(event, ConsentAsked):
+            self._consents.asked(key, event)
         if session.running is not None:
             running = session.running
             self.bars.report(key, f"{running.stage}: {running.message}", running.fraction)
@@ -251,6 +256,7 @@ class Studio:
             view = self.view(key)
             self.bars.end(key, view.message or view.state)
             self._note_validated(key, view)
+            self._consents.ended(key)
         self.refresh(key.path)
 
     def _note_validated(self, key: ClassKey, view: ClassView) -> None:

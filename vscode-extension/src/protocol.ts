@@ -6,6 +6,7 @@
 /** Commands of `workspace/executeCommand`. Each takes one `ClassRef`; `check` takes a `CheckRef`. */
 export const ServerCommand = {
   generate: 'cutesmith.generate',
+  improve: 'cutesmith.improve',
   cancel: 'cutesmith.cancel',
   accept: 'cutesmith.accept',
   reject: 'cutesmith.reject',
