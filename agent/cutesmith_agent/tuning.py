@@ -37,9 +37,9 @@ def next_draft(drafts: Sequence[Draft], trials: Trials) -> int | None:
 
 
 def distance(one: Draft, other: Draft) -> int:
-    """The number of schedule parameters in which two drafts differ."""
-    names = one.schedule.keys() | other.schedule.keys()
-    return sum(one.schedule.get(name) != other.schedule.get(name) for name in names)
+    """The number of schedule parameters in which two drafts differ; another kind of kernel counts as one."""
+    names = one.schedule.keys() & other.schedule.keys()
+    return sum(one.schedule[n] != other.schedule[n] for n in names) + (one.schedule.keys() != other.schedule.keys())
 
 
 def why_stop(drafts: Sequence[Draft], trials: Trials, elapsed_s: float) -> str | None:

@@ -53,6 +53,17 @@ def validated(
     return worker.validate(task, candidate, device="emulated", dynamic_dims=dims, quick=quick)
 
 
+def test_a_cluster_of_blocks_shares_a_row(worker: Worker, tmp_path: Path) -> None:
+    softmax = next(case for case in kernelbench_cases() if case.name == "23 Softmax")
+    case = replace(softmax, constants={"ROWS": "2", "COLUMNS": "70004"})  # the last block's part is shorter
+    task, _, drafts = drafts_of(worker, case, tmp_path)
+    clustered = next(draft for draft in drafts if draft.schedule.get("cluster") == 2)
+    candidate = tmp_path / "softmax_cute.py"
+    candidate.write_text(clustered.source)
+    verdict = worker.validate(task, candidate, device="emulated", quick=True)
+    assert (verdict.ok, verdict.precision) == (True, "kept"), verdict.findings
+
+
 @pytest.mark.parametrize("example", EXAMPLE_MODULES, ids=lambda example: example.stem)
 def test_every_example_is_right_on_the_emulated_device(worker: Worker, example: Example, tmp_path: Path) -> None:
     verdict = validated(worker, example.case(example.stem, ODD | ODD_HEADS), tmp_path)

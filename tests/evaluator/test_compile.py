@@ -78,6 +78,15 @@ def test_more_shared_memory_than_a_block_may_have(compile_changed: Callable[...,
     assert "180000 bytes of shared memory per block (at most 166912 on sm_80)" in finding.message
 
 
+def test_the_first_arch_decides(compile_changed: Callable[..., Compilation]):
+    allocation = "cutlass.utils.SmemAllocator().allocate_array(cutlass.Float32, 45000)"
+    compilation = compile_changed("            x = gX[i]\n", SHARED.format(allocation), ("sm_90a", "sm_80"))
+    assert compilation.ok
+    (finding,) = compilation.findings
+    assert (finding.kind, finding.severity) == ("not-for-arch", "warning")
+    assert "at most 166912 on sm_80" in finding.message
+
+
 def test_spills_are_counted(compile_changed: Callable[..., Compilation]):
     """200 values live across a barrier do not fit into the 64 registers that 1024 threads leave each other."""
     live = (

@@ -241,9 +241,8 @@ ACROSS = (
     "        if tidx % 32 == 0:",
     "            sRow[slot, row, warp] = value",
     "        cute.arch.sync_threads()",
-    "        value = sRow[slot, row, 0]",
-    "        for other in cutlass.range_constexpr(1, WARPS_PER_ROW):",
-    "            value = combine(value, sRow[slot, row, other])",
+    "        value = sRow[slot, row, tidx % WARPS_PER_ROW]",
+    "        value = cute.arch.warp_reduction(value, combine, threads_in_group=WARPS_PER_ROW)",
     "    return value",
     "",
 )

@@ -103,7 +103,7 @@ def _clustered(program: Program, name: str, class_name: str) -> Iterator[Variant
     )
     for schedule in cluster_rows.schedules(program):
         text = cluster_rows.emit(program, name, fast=half_results(program.graph))
-        yield Variant((columns, *schedule.constants()), text, title, choices={"rows_per_block": 1}, least=(9, 0))
+        yield Variant((columns, *schedule.constants()), text, title, least=(9, 0))
 
 
 def _drafts(program: Program, inspection: Inspection, target: Target) -> tuple[Draft, ...]:

@@ -158,7 +158,7 @@ class Writer:
             kind = type(e).__name__
             raise AssertionError(f"a {kind} must be named before it is used")
         if self.fast and e.per_column and (fast := self._half_precision(e)):
-            return fast, ATOM
+            return fast
         if e.name in INFIX:
             binding, sign = INFIX[e.name]
             left, right = (self.write(a, b) for a, b in zip(e.args, self._sides(e.name, binding), strict=True))
@@ -175,18 +175,18 @@ class Writer:
         operands = ", ".join(self.write(a) for a in e.args)
         return f"cute.math.{FUNCTIONS.get(e.name, e.name)}({operands}{fast})", ATOM
 
-    def _half_precision(self, e: Op) -> str | None:
+    def _half_precision(self, e: Op) -> tuple[str, int] | None:
         """Cheaper forms whose error is far below a half-precision rounding; see HELPERS."""
         if e.name == "log1p":
-            return f"log1p({self.write(e.args[0])})"
-        denominator = e.args[-1]
-        if (
-            e.name == "div"
-            and isinstance(denominator, Op)
-            and denominator.name == "add"
-            and _is_one(denominator.args[0])
-        ):
-            return f"quotient({self.write(e.args[0])}, {self.write(denominator)})"
+            return f"log1p({self.write(e.args[0])})", ATOM
+        if e.name != "div":
+            return None
+        numerator, denominator = e.args
+        if isinstance(denominator, Const) and _has_reciprocal(denominator.value):
+            product, _ = INFIX["mul"]
+            return f"{self.write(numerator, product)} * (1.0 / {number(denominator.value)})", product
+        if isinstance(denominator, Op) and denominator.name == "add" and _is_one(denominator.args[0]):
+            return f"quotient({self.write(numerator)}, {self.write(denominator)})", ATOM
         return None
 
     @staticmethod
@@ -217,6 +217,11 @@ class Writer:
 
 def _is_one(e: Expr) -> bool:
     return isinstance(e, Const) and e.value == 1.0
+
+
+def _has_reciprocal(value: float) -> bool:
+    """Whether 1 / value is a normal float32, so that a product with it is a quotient to within two roundings."""
+    return 2.0**-126 < abs(value) < 2.0**126
 
 
 HELPERS = {

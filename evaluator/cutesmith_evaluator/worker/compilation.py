@@ -45,9 +45,7 @@ def compile_candidate(params: dict[str, Any], progress: Progress) -> Compilation
         dsl.load()
         reference = load_reference(Task(**params["task"]))
         subject = prepare(reference)
-        first, *others = params["archs"]
-        results = [_for_arch(path, reference, subject, first, progress)]
-        results += [_elsewhere(_for_arch(path, reference, subject, arch, progress), arch, first) for arch in others]
+        results = _for_archs(params["archs"], lambda arch: _for_arch(path, reference, subject, arch, progress))
     except TaskError as error:
         return Compilation(False, 0.0, (), (error.finding,))
     findings = tuple(dict.fromkeys(finding for result in results for finding in result.findings))
@@ -57,6 +55,15 @@ def compile_candidate(params: dict[str, Any], progress: Progress) -> Compilation
         resources=tuple(each for result in results for each in result.resources),
         findings=findings,
     )
+
+
+def _for_archs(archs: list[str], compile_: Callable[[str], _Result]) -> list[_Result]:
+    """The first arch's result, and where that is without errors the others' too."""
+    first, *others = archs
+    result = compile_(first)
+    if any(finding.severity == "error" for finding in result.findings):
+        return [result]
+    return [result, *(_elsewhere(compile_(arch), arch, first) for arch in others)]
 
 
 def _for_arch(path: Path, reference: Reference, subject: Subject, arch: str, progress: Progress) -> _Result:
