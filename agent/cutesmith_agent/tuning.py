@@ -9,7 +9,7 @@ from cutesmith_agent.verdicts import median_ms
 from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout
 from cutesmith_evaluator.types import Candidate
 
-ROOFLINE = 0.985  # of the copy bandwidth: what is left is noise
+ROOFLINE = 1.0  # of the copy bandwidth: below it another schedule may still gain
 GAIN = 0.01  # a smaller one is no progress
 PATIENCE = 3  # schedules in a row without progress
 BUDGET_S = 300.0
