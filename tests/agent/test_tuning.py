@@ -63,10 +63,10 @@ def test_failing_drafts_are_passed_over_in_their_order():
 
 
 def test_the_roofline_ends_the_search():
-    trials = {0: verdict(1.0, 0.80), 1: verdict(0.9, 0.949)}
+    trials = {0: verdict(1.0, 0.80), 1: verdict(0.9, 0.99)}
     assert why_stop(DRAFTS, trials, 0.0) is None
-    why = why_stop(DRAFTS, {**trials, 2: verdict(0.8, 0.99)}, 0.0)
-    assert why == "the best moves data at 99% of the copy bandwidth"
+    why = why_stop(DRAFTS, {**trials, 2: verdict(0.8, 1.004)}, 0.0)
+    assert why == "the best moves data at 100% of the copy bandwidth"
 
 
 def test_a_plateau_ends_the_search():
