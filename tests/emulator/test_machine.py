@@ -168,9 +168,9 @@ def test_fresh_memory_holds_no_value_until_it_is_written() -> None:
     ("instruction", "named"),
     [
         ("tcgen05.wait::ld.sync.aligned;", "tcgen05.wait::ld.sync.aligned"),
-        ("add.cc.u32 %r0, %r1, %r2;", "add.cc.u32"),
-        ("cvt.rna.tf32.f32 %r0, %r1;", "cvt.rna.tf32.f32"),
-        ("mov.u32 %r0, %clock;", "%clock"),
+        ("fns.b32 %r0, %r1, %r2, %r3;", "fns.b32"),
+        ("cvt.rn.satfinite.e2m1x2.f32 %h0, %r1, %r2;", "e2m1x2"),
+        ("mov.u32 %r0, %smid;", "%smid"),
         ("mul.wide.u64 %d0, %d1, %d2;", "mul.wide.u64"),
         ("add.f32 %r0, %r1;", "add.f32"),
     ],

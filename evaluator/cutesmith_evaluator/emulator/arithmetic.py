@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cutesmith_evaluator.emulator import approximations, float32, float64, halves, integers
+from cutesmith_evaluator.emulator import approximations, float32, float64, half_forms, integers
 from cutesmith_evaluator.emulator.kinds import DTYPES, HALVES, INTEGERS, ROUNDINGS, Words, unsupported
 from cutesmith_evaluator.emulator.operation import Operation, same
 from cutesmith_evaluator.emulator.rounding import Rounding, flushed, saturated
@@ -17,7 +17,6 @@ F32, F64 = DTYPES["f32"], DTYPES["f64"]
 Function = Callable[..., Any]
 
 _FLOAT = ("f32", "f64", *HALVES)
-_HALF_BINARY: dict[str, Function] = {"add": halves.add, "sub": halves.sub, "mul": halves.mul, "fma": halves.fma}
 _SINGLE: dict[str, Function] = {
     "add": float32.add,
     "sub": float32.sub,
@@ -61,20 +60,29 @@ def arithmetic(words: Words) -> Operation:
 
 
 def _integer(words: Words) -> Operation:
-    dtype = DTYPES[words.kind(INTEGERS)]
+    sat = words.flag("sat")
+    dtype = DTYPES[words.kind(("s32",) if sat else INTEGERS)]
     words.done()
+    if sat:
+        wide = _INTEGER[words.name]
+        return same(lambda a, b: integers.clamped(wide(a.astype(np.int64), b.astype(np.int64)), dtype), dtype, 2)
     return same(_INTEGER[words.name], dtype, 2)
 
 
 def _product(words: Words) -> Operation:
     """mul and mad: the lower half, the upper half or the whole product."""
     part = words.one_of(("lo", "hi", "wide"))
+    sat = words.flag("sat")
     dtype = DTYPES[words.kind(("u16", "s16", "u32", "s32", "u64", "s64"))]
     words.done()
     if part == "wide" and dtype.itemsize == 8:
         raise unsupported(words.instruction)
     product: Function = {"lo": np.multiply, "hi": integers.high, "wide": integers.wide}[part]
     result = np.dtype(f"{dtype.kind}{2 * dtype.itemsize}") if part == "wide" else dtype
+    if sat:
+        if (words.name, part, dtype) != ("mad", "hi", DTYPES["s32"]):
+            raise unsupported(words.instruction)
+        return same(lambda a, b, c: integers.clamped(product(a, b).astype(np.int64) + c, dtype), dtype, 3)
     if words.name == "mul":
         return Operation(product, (dtype, dtype), (result,))
     return Operation(lambda a, b, c: product(a, b) + c, (dtype, dtype, result), (result,))
@@ -89,30 +97,19 @@ def division(words: Words) -> Operation:
 def _floating(words: Words) -> Operation:
     approximate = words.flag("approx") or words.flag("full")
     rounding: Rounding = words.one_of(ROUNDINGS, "rn")  # type: ignore[assignment]
-    ftz, sat = words.flag("ftz"), words.flag("sat")
+    ftz, sat, relu = words.flag("ftz"), words.flag("sat"), words.flag("relu")
     kind = words.kind(_FLOAT)
     words.done()
     count = _ARGUMENTS.get(words.name, 2)
-    if kind in HALVES and words.name in _HALF_BINARY and rounding == "rn" and not (ftz or sat):
-        return _half(words.name, kind, count)
+    if kind in HALVES and rounding == "rn" and not (relu and words.name != "fma"):
+        return half_forms.arithmetic(words, kind, ftz=ftz, sat=sat, relu=relu)
+    if relu:
+        raise unsupported(words.instruction)
     if kind == "f64" and rounding == "rn" and not (approximate or ftz or sat):
         return same(_DOUBLE[words.name], F64, count)
     if kind != "f32" or (approximate and words.name not in ("div", "rcp", "sqrt")):
         raise unsupported(words.instruction)
     return same(dressed(partial(_SINGLE[words.name], rounding=rounding), ftz, sat), F32, count)
-
-
-def _half(name: str, kind: str, count: int) -> Operation:
-    function = partial(_HALF_BINARY[name], kind=kind.removesuffix("x2"))
-    return same(_on_both_halves(function) if kind.endswith("x2") else function, DTYPES[kind], count)
-
-
-def _on_both_halves(function: Function) -> Function:
-    def both(*values: Any) -> Any:
-        parts = [halves.halves(value) for value in values]
-        return halves.packed(function(*(low for low, _ in parts)), function(*(high for _, high in parts)))
-
-    return both
 
 
 def dressed(function: Function, ftz: bool, sat: bool = False) -> Function:
@@ -133,8 +130,10 @@ def function_of_one(words: Words) -> Operation:
     if not words.flag("approx"):
         raise unsupported(words.instruction)
     ftz = words.flag("ftz")
-    words.kind(("f32",))
+    kind = words.kind(("f32", *HALVES))
     words.done()
+    if kind in HALVES:
+        return half_forms.approximate(words, kind)
     return same(dressed(_APPROXIMATE[words.name], ftz), F32, 1)
 
 
@@ -150,8 +149,7 @@ def negation(words: Words) -> Operation:
         return same(dressed(float32.neg if negative else float32.absolute, ftz), F32, 1)
     if kind == "f64":
         return same(np.negative if negative else np.abs, F64, 1)
-    sign = DTYPES[kind].type(0x80008000 if kind.endswith("x2") else 0x8000)
-    return same((lambda a: a ^ sign) if negative else (lambda a: a & ~sign), DTYPES[kind], 1)
+    return half_forms.negation(words, kind, ftz=ftz)
 
 
 def copysign(words: Words) -> Operation:
@@ -162,18 +160,27 @@ def copysign(words: Words) -> Operation:
 
 def extreme(words: Words) -> Operation:
     """min and max."""
-    nan, ftz = words.flag("NaN"), words.flag("ftz")
-    kind = words.kind((*INTEGERS, "f32", *HALVES))
+    nan, ftz, relu = words.flag("NaN"), words.flag("ftz"), words.flag("relu")
+    xorsign = words.flag("xorsign") and words.flag("abs")
+    kind = words.kind((*INTEGERS, "f32", "f64", *HALVES))
     words.done()
-    if kind in INTEGERS:
+    if kind == "s32" and relu:
+        return same(partial(_not_negative, np.minimum if words.name == "min" else np.maximum), DTYPES[kind], 2)
+    if kind in INTEGERS and not (nan or ftz or relu or xorsign):
         return same(np.minimum if words.name == "min" else np.maximum, DTYPES[kind], 2)
+    if kind in HALVES and not relu:
+        return half_forms.extreme(words, kind, nan=nan, ftz=ftz, xorsign=xorsign)
+    if kind in INTEGERS or relu or xorsign:
+        raise unsupported(words.instruction)
+    if kind == "f64" and not (nan or ftz):
+        return same(float64.minimum if words.name == "min" else float64.maximum, F64, 2)
     single = partial(float32.minimum if words.name == "min" else float32.maximum, nan=nan)
     if kind == "f32":
         count = len(words.instruction.operands) - 1
         three = lambda a, b, c: single(single(a, b), c)  # noqa: E731
         return same(dressed(single if count == 2 else three, ftz), F32, count)
-    if ftz:
-        raise unsupported(words.instruction)
-    half = kind.removesuffix("x2")
-    function = lambda a, b: halves.narrow(single(halves.widen(a, half), halves.widen(b, half)), half)  # noqa: E731
-    return same(_on_both_halves(function) if kind.endswith("x2") else function, DTYPES[kind], 2)
+    raise unsupported(words.instruction)
+
+
+def _not_negative(function: Function, a: Any, b: Any) -> Any:
+    return np.maximum(function(a, b), a.dtype.type(0))

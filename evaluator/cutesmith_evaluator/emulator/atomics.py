@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +36,10 @@ CHANGES: dict[str, Change] = {
 FLOAT_CHANGES: dict[str, Change] = {
     "f32": float32.add,
     "f64": np.add,
-    "f16": lambda old, value: halves.add(old, value, "f16"),
-    "bf16": lambda old, value: halves.add(old, value, "bf16"),
+    "f16": partial(halves.add, kind="f16"),
+    "bf16": partial(halves.add, kind="bf16"),
+    "f16x2": halves.paired(partial(halves.add, kind="f16")),
+    "bf16x2": halves.paired(partial(halves.add, kind="bf16")),
 }
 
 
@@ -93,6 +96,19 @@ class Update:
             old[turn] = memory[places]
             memory[places] = self.change(old[turn], *(value[turn] for value in values))
         return old
+
+
+@dataclass
+class SeveralUpdates:
+    """red of several neighbours: each is an atomic of its own."""
+
+    updates: Sequence[Update]
+    place: Place | None
+    family: str = "atomic"
+
+    def run(self, batch: Batch) -> None:
+        for update in self.updates:
+            update.run(batch)
 
 
 def _turns(index: Array) -> list[Array]:

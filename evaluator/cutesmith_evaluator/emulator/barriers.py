@@ -8,6 +8,7 @@ import numpy as np
 
 from cutesmith_evaluator.emulator.faults import FaultError
 from cutesmith_evaluator.emulator.program import Barrier
+from cutesmith_evaluator.emulator.steps import Target
 
 if TYPE_CHECKING:
     from cutesmith_evaluator.emulator.batch import Batch
@@ -22,7 +23,7 @@ def released(batch: Batch, parked: Parked) -> tuple[Parked, dict[int, Array]]:
     numbers = {key: _barrier_numbers(batch, key) for key in parked if key[1] >= 0}
     for number in sorted({int(value) for values in numbers.values() for value in np.unique(values)}):
         waiting = {key: parked[key] & (values == number) for key, values in numbers.items()}
-        complete = _complete_blocks(batch, waiting)
+        complete = _complete_blocks(batch, waiting, batch.arrivals.counts(number))
         if not complete.any():
             continue
         go = np.repeat(complete, batch.shape.padded)
@@ -32,11 +33,14 @@ def released(batch: Batch, parked: Parked) -> tuple[Parked, dict[int, Array]]:
                 free[key[0]] = free.get(key[0], np.zeros(batch.size, bool)) | leaving
                 parked[key] = parked[key] & ~leaving
         _check_nobody_left(batch, waiting, complete)
-        _check_warps_together(batch, {key: mask & go for key, mask in waiting.items()})
+        _check_warps_together(batch, {key: mask & go for key, mask in waiting.items() if _barrier(batch, key).aligned})
+        _reduce(batch, {key: mask & go for key, mask in waiting.items()})
         if batch.order is None:
             batch.clock.pass_block_barrier(np.flatnonzero(complete))
         else:
-            batch.order.pass_barrier(np.flatnonzero(np.logical_or.reduce(list(waiting.values())) & go))
+            threads = np.flatnonzero(np.logical_or.reduce(list(waiting.values())) & go)
+            batch.arrivals.pass_on(batch.order, number, np.flatnonzero(complete), threads)
+            batch.order.pass_barrier(threads)
         batch.events += 1
     return {key: mask for key, mask in parked.items() if mask.any()}, free
 
@@ -51,8 +55,11 @@ def _barrier_numbers(batch: Batch, key: tuple[int, int]) -> Array:
     return batch.spread(batch.values[_barrier(batch, key).number].view(np.uint32))
 
 
-def _complete_blocks(batch: Batch, waiting: Parked) -> Array:
-    """Whether as many threads as the barrier wants have come, for each block of the batch."""
+def _complete_blocks(batch: Batch, waiting: Parked, arrivals: Array) -> Array:
+    """Whether as many threads as the barrier wants have come, for each block of the batch.
+
+    `arrivals`: threads of each block that have come and do not wait.
+    """
     shape = (batch.shape.count, batch.shape.padded)
     here = np.logical_or.reduce(list(waiting.values())).reshape(shape)
     wanted = np.count_nonzero(batch.alive.reshape(shape), axis=1)
@@ -62,7 +69,7 @@ def _complete_blocks(batch: Batch, waiting: Parked) -> Array:
             of_barrier = np.where(mask, batch.spread(batch.values[count].view(np.uint32)), 0).reshape(shape)
             wanted = np.where(of_barrier.max(axis=1) > 0, of_barrier.max(axis=1), wanted)
     arrived = np.count_nonzero(here, axis=1)
-    return (arrived > 0) & (arrived == wanted)
+    return (arrived > 0) & (arrived + arrivals == wanted)
 
 
 def _check_nobody_left(batch: Batch, waiting: Parked, complete: Array) -> None:
@@ -93,6 +100,27 @@ def _check_warps_together(batch: Batch, leaving: Parked) -> None:
             )
             place = _barrier(batch, earlier).place
             raise FaultError("barrier-divergence", words, place=place, culprit=batch.culprit(thread))
+
+
+def _reduce(batch: Batch, leaving: Parked) -> None:
+    """bar.red: each thread of a block learns what the predicates of all were."""
+    reducing = [key for key in leaving if _barrier(batch, key).reduction is not None]
+    if not reducing:
+        return
+    shape = (batch.shape.count, batch.shape.padded)
+    given, taking = np.zeros(batch.size, bool), np.zeros(batch.size, bool)
+    for key in reducing:
+        form = _barrier(batch, key).reduction
+        assert form is not None
+        given |= leaving[key] & (batch.spread(batch.values[form.predicate]) ^ form.negated)
+        taking |= leaving[key]
+    ones, all_of = np.count_nonzero(given.reshape(shape), axis=1), np.count_nonzero(taking.reshape(shape), axis=1)
+    results = {"popc": ones.astype(np.uint32), "and": ones == all_of, "or": ones > 0}
+    for key in reducing:
+        form = _barrier(batch, key).reduction
+        assert form is not None
+        batch.mask = leaving[key]
+        batch.put(Target(form.slot, form.dtype, True), np.repeat(results[form.name], batch.shape.padded))
 
 
 def deadlock(batch: Batch, parked: Parked) -> FaultError:

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from cutesmith_evaluator.emulator.arrivals import Arrivals
 from cutesmith_evaluator.emulator.async_copies import AsyncCopies
+from cutesmith_evaluator.emulator.barriers import deadlock, released
 from cutesmith_evaluator.emulator.bulk_groups import BulkGroups
 from cutesmith_evaluator.emulator.clusters import ClusterBarrier
 from cutesmith_evaluator.emulator.counts import Counts
@@ -94,6 +96,7 @@ class Batch:
         self.shared = Slab("shared", shape.count, shared_bytes, SHARED_BASE, program.grain, self.clock)
         self.local = Slab("local", self.size, program.local_bytes, LOCAL_BASE, program.grain, None)
         self.async_copies = AsyncCopies(self.size)
+        self.arrivals = Arrivals(shape.count, shape.padded)
         self.alive = self.threads < shape.threads
         self.mask: Array | None = None
         self.values: list[Any] = [program.constants.get(slot) for slot in range(program.slots)]
@@ -185,8 +188,24 @@ class Batch:
                 self.alive &= ~leaving
                 self.events += 1
                 self._go(index + 1, mask & ~leaving)
-            case Barrier():
-                self._park(index, mask)
+            case Barrier() as barrier:
+                coming = mask if barrier.guard is None else self._split(*barrier.guard, mask)
+                self._go(index + 1, mask if not barrier.waits else mask & ~coming)
+                self._come(index, barrier, coming)
+
+    def _come(self, index: int, barrier: Barrier, mask: Array) -> None:
+        """To a barrier, to wait there or to be counted."""
+        if not mask.any():
+            return
+        if barrier.waits:
+            self._park(index, mask)
+            return
+        assert self.order is not None  # a barrier with a count
+        self.arrivals.come(self.order, self.spread(self.values[barrier.number].view(np.uint32)), mask)
+        self.events += 1
+        self._parked, free = released(self, self._parked)
+        for following, leaving in free.items():
+            self._go(following, leaving)
 
     def _split(self, slot: int | None, negated: bool, mask: Array) -> Array:
         assert slot is not None
@@ -221,8 +240,6 @@ class Batch:
 
     def _release(self) -> bool:
         """Lets those go on whose barrier is complete. Nobody to let go while some wait: a deadlock."""
-        from cutesmith_evaluator.emulator.barriers import deadlock, released
-
         free = self._held.released()
         if not free and self._parked:
             self._parked, free = released(self, self._parked)

@@ -16,6 +16,8 @@ _STATEMENT = re.compile(r'(?:"[^"]*"|[^;"])*;')
 _REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.+)$", re.DOTALL)
 _RANGE = re.compile(r"([%\w$]+)<(\d+)>$")
 _INSTRUCTION = re.compile(r"(?:@(!?)([%\w$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.DOTALL)
+# A call of printf and its arguments: what a kernel prints is not shown.
+_PRINTS = re.compile(r"\.param\b|st\.param\b|(?:@!?[%\w$]+\s+)?call(?:\.uni)?\s*\([^)]*\)\s*,\s*vprintf\b")
 _USED_BYTES = re.compile(r'\.pragma\s+"used_bytes_mask\s+(0x[0-9a-fA-F]+|\d+)"')
 
 
@@ -116,6 +118,8 @@ def _statement(body: Body, text: str, line: int) -> None:
     elif text.startswith(".pragma"):
         used = _USED_BYTES.match(text)
         body.used_bytes = int(used[1], 0) if used else body.used_bytes
+    elif _PRINTS.match(text):
+        body.used_bytes = None
     elif text.startswith("."):
         body.variables += declared(text)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from cutesmith_evaluator.emulator.barrier_forms import barrier_of
 from cutesmith_evaluator.emulator.faults import UnsupportedError
 from cutesmith_evaluator.emulator.flow import Flow, ends_block, flow_of, is_gate
 from cutesmith_evaluator.emulator.kinds import DTYPES, Words, unsupported
@@ -85,6 +86,8 @@ def _count(block: BasicBlock, family: str, instead_of: str = "") -> None:
 
 
 def _end(instruction: Instruction, flow: Flow, slots: Slots) -> Branch | Exit | Barrier:
+    if instruction.words[0] in ("bar", "barrier"):
+        return barrier_of(instruction, slots)
     guard = instruction.guard
     slot = slots.register(guard.register) if guard else None
     negated = guard.negated if guard else False
@@ -96,19 +99,6 @@ def _end(instruction: Instruction, flow: Flow, slots: Slots) -> Branch | Exit | 
         if not isinstance(target, Symbol) or target.name not in flow.targets:
             raise unsupported(instruction)
         return Branch(flow.targets[target.name], slot, negated)
-    if words.name in ("ret", "exit"):
-        words.flag("uni")
-        words.done()
-        return Exit(slot, negated)
-    return _barrier(instruction, words, slots)
-
-
-def _barrier(instruction: Instruction, words: Words, slots: Slots) -> Barrier:
-    words.flag("cta")
-    words.one_of(("sync",))
-    words.flag("aligned")
+    words.flag("uni")
     words.done()
-    if instruction.guard:
-        raise unsupported(instruction, "under a predicate")
-    number, *count = [slots.source(operand, U32, instruction) for operand in instruction.operands]
-    return Barrier(number, count[0] if count else None, instruction.place)
+    return Exit(slot, negated)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cutesmith_evaluator.emulator import halves
+from cutesmith_evaluator.emulator import halves, narrow_conversions
 from cutesmith_evaluator.emulator.kinds import DTYPES, INTEGERS, ROUNDINGS, Words, unsupported
 from cutesmith_evaluator.emulator.operation import Operation
 from cutesmith_evaluator.emulator.rounding import F32, F64, canonical, exact_directed, flushed, saturated
@@ -21,6 +21,8 @@ _TO_INTEGER: dict[str, Function] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.f
 
 def convert(words: Words) -> Operation:
     """cvt{.rounding}{.relu}{.ftz}{.sat}.to.from"""
+    if any(word in narrow_conversions.NAMES for word in words.instruction.words):
+        return narrow_conversions.convert(words)
     rounding = words.one_of((*ROUNDINGS, *_TO_INTEGER), "")
     relu, ftz, sat = words.flag("relu"), words.flag("ftz"), words.flag("sat")
     to, source = words.kind((*INTEGERS, "f32", "f64", *_HALF, *_PAIRS)), words.kind((*INTEGERS, "f32", "f64", *_HALF))
@@ -29,7 +31,7 @@ def convert(words: Words) -> Operation:
     count = 2 if to in _PAIRS else 1
     if relu and to not in (*_HALF, *_PAIRS):
         raise unsupported(words.instruction)
-    if sat and not (to == "f32" or (to in INTEGERS and source not in INTEGERS)):
+    if sat and to not in ("f32", "f64", "f16", *INTEGERS):
         raise unsupported(words.instruction)
     if ftz and "f32" not in (to, source):
         raise unsupported(words.instruction)
@@ -43,12 +45,29 @@ def _finished(function: Function, to: str, source: str, *, ftz: bool, sat: bool,
             values = tuple(map(flushed, values))
         if relu:
             values = tuple(np.where((value > 0) | np.isnan(value), value, F32(0)) for value in values)
+        if sat:
+            values = tuple(_clamped(value, to, source) for value in values)
         result = function(*values)
-        if ftz and to == "f32":
-            result = flushed(np.asarray(result))
-        return saturated(result) if sat and to == "f32" else result
+        return flushed(np.asarray(result)) if ftz and to == "f32" else result
 
     return run if ftz or sat or relu else function
+
+
+def _clamped(value: Any, to: str, source: str) -> Any:
+    """To what the result may be; conversions of floats to integers clamp by themselves."""
+    if source in INTEGERS and to in INTEGERS:
+        low, high = (
+            max(np.iinfo(DTYPES[source]).min, np.iinfo(DTYPES[to]).min),
+            min(np.iinfo(DTYPES[source]).max, np.iinfo(DTYPES[to]).max),
+        )
+        return np.clip(value, DTYPES[source].type(low), DTYPES[source].type(high))
+    if to in INTEGERS:
+        return value
+    if source in INTEGERS:
+        return np.clip(value, 0, 1).astype(DTYPES[source])
+    if source in _HALF:
+        return halves.narrow(saturated(halves.widen(value, source)), source)
+    return np.where(value > 0, np.minimum(value, 1), np.zeros_like(value))
 
 
 def _function(words: Words, to: str, source: str, rounding: str) -> Function:
@@ -117,6 +136,8 @@ def _between_floats(words: Words, to: str, source: str, rounding: str) -> Functi
         return lambda a: canonical(a.astype(F32) if rounding == "rn" else exact_directed(a, rounding))
     if to in _HALF and source == "f32" and rounding in ROUNDINGS:
         return lambda a: halves.narrow(a, to, rounding)
+    if to in _HALF and source in _HALF and rounding in ROUNDINGS:
+        return lambda a: halves.narrow(halves.widen(a, source), to, rounding)
     if to in _HALF and source == "f64" and rounding == "rn":
         return lambda a: halves.exact_result(np.atleast_1d(a), F64(0), to)
     raise unsupported(words.instruction)

@@ -25,6 +25,15 @@ def fma(a: Floats, b: Floats, c: Floats) -> Floats:
     return result
 
 
+def minimum(a: Floats, b: Floats) -> Floats:
+    """The number where one is NaN; -0 is less than +0."""
+    return np.where((a < b) | ((a == b) & np.signbit(a)) | np.isnan(b), a, b)
+
+
+def maximum(a: Floats, b: Floats) -> Floats:
+    return np.where((a > b) | ((a == b) & ~np.signbit(a)) | np.isnan(b), a, b)
+
+
 def _safe(values: Floats) -> Floats:
     size = np.abs(values)
     return (size > _LOW) & (size < _HIGH)

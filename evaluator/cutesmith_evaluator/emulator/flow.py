@@ -103,7 +103,7 @@ def registers_of(operand: Operand) -> list[str]:
         case Group(items):
             return [name for item in items for name in registers_of(item)]
         case Pair(first, second):
-            return [*registers_of(first), second.name]
+            return [*registers_of(first), *registers_of(second)]
         case _:
             return []
 

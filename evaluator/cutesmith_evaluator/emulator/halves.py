@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from cutesmith_evaluator.emulator.rounding import (
@@ -106,6 +108,17 @@ def fma(a: Floats, b: Floats, c: Floats, kind: str) -> Floats:
 def halves(bits: Floats) -> tuple[Floats, Floats]:
     """The lower and the upper half of 32-bit registers."""
     return (bits & U32(0xFFFF)).astype(U16), (bits >> U32(16)).astype(U16)
+
+
+def paired(function: Callable[..., Floats]) -> Callable[..., Floats]:
+    """`function` on the lower and on the upper halves of 32-bit registers."""
+
+    def both(*values: Floats) -> Floats:
+        parts = [halves(value) for value in values]
+        low, high = (function(*(part[place] for part in parts)) for place in range(2))
+        return packed(low, high)
+
+    return both
 
 
 def packed(low: Floats, high: Floats) -> Floats:

@@ -144,5 +144,10 @@ def lookup(a: Ints, b: Ints, c: Ints, table: int) -> Ints:
     return result
 
 
+def clamped(exact: Ints, dtype: np.dtype) -> Ints:
+    """To what the type holds."""
+    return np.clip(exact, np.iinfo(dtype).min, np.iinfo(dtype).max).astype(dtype)
+
+
 def _unsigned(dtype: np.dtype) -> type:
     return np.dtype(f"u{dtype.itemsize}").type

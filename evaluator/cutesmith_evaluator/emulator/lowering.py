@@ -44,11 +44,14 @@ class Lowering:
     def step(self, instruction: Instruction, block: int) -> Step:
         """Raises UnsupportedError."""
         self._block = block
+        found = _maker(instruction)
+        if found is not None:
+            words, maker = found
+            return maker(self, words)
         words = Words(instruction)
-        if words.name in OPERATIONS:
-            return self.compute(words, OPERATIONS[words.name](words))
-        words, maker = _maker(instruction)
-        return maker(self, words)
+        if words.name not in OPERATIONS:
+            raise unsupported(instruction)
+        return self.compute(words, OPERATIONS[words.name](words))
 
     def member_slot(self, instruction: Instruction) -> int | None:
         """The slot of the lanes that a warp-wide instruction waits for."""
@@ -111,13 +114,13 @@ class Lowering:
         return Compute(function, sources, targets, instruction.place, _family(instruction))
 
 
-def _maker(instruction: Instruction) -> tuple[Words, Callable[[Lowering, Words], Step]]:
-    """Of the longest name: cp.async.bulk before cp.async."""
+def _maker(instruction: Instruction) -> tuple[Words, Callable[[Lowering, Words], Step]] | None:
+    """Of the longest name: cp.async.bulk before cp.async. None for plain arithmetic."""
     for length in range(len(instruction.words), 0, -1):
         name = ".".join(instruction.words[:length])
         if name in MAKERS:
             return Words(instruction, length), MAKERS[name]
-    raise unsupported(instruction)
+    return None
 
 
 def _negating(function: Callable[..., Any], place: int) -> Callable[..., Any]:

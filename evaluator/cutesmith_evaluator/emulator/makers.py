@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cutesmith_evaluator.emulator import (
     async_copies,
     bulk_makers,
+    carries,
     matrices,
     mbarrier_makers,
     memory_makers,
@@ -19,6 +20,7 @@ from cutesmith_evaluator.emulator import (
     move_makers,
     remote_stores,
     warp_makers,
+    warp_sums,
     wgmma_makers,
 )
 from cutesmith_evaluator.emulator.kinds import Words
@@ -29,11 +31,13 @@ if TYPE_CHECKING:
 
 MAKERS: dict[str, Callable[[Lowering, Words], Step]] = {
     **async_copies.MAKERS,
+    **carries.MAKERS,
     **matrices.MAKERS,
     **memory_makers.MAKERS,
     **mma.MAKERS,
     **move_makers.MAKERS,
     **warp_makers.MAKERS,
+    **warp_sums.MAKERS,
     **mbarrier_makers.MAKERS,
     **bulk_makers.MAKERS,
     **remote_stores.MAKERS,

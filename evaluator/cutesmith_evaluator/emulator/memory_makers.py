@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cutesmith_evaluator.emulator.access import Load, LoadParameter, Store
-from cutesmith_evaluator.emulator.atomics import CHANGES, FLOAT_CHANGES, Update
+from cutesmith_evaluator.emulator.atomics import CHANGES, FLOAT_CHANGES, SeveralUpdates, Update
 from cutesmith_evaluator.emulator.kinds import BITS, DTYPES, INTEGERS, Words, unsupported
 from cutesmith_evaluator.emulator.program import Step
-from cutesmith_evaluator.emulator.ptx import Address, Group, Instruction, Sink, Symbol
+from cutesmith_evaluator.emulator.ptx import Address, Group, Instruction, Operand, Sink, Symbol
 
 if TYPE_CHECKING:
     from cutesmith_evaluator.emulator.lowering import Lowering
@@ -41,7 +42,7 @@ def _load(lowering: Lowering, words: Words) -> Step:
 def _store(lowering: Lowering, words: Words) -> Step:
     instruction = words.instruction
     space, kind, count = _access(lowering, words)
-    address, value = instruction.operands
+    address, value, *_ = instruction.operands
     items = value.items if isinstance(value, Group) else (value,)
     if len(items) != count or space in ("param", "const"):
         raise unsupported(instruction)
@@ -57,21 +58,28 @@ def _atomic(lowering: Lowering, words: Words) -> Step:
     space = words.space(("global", "shared"))
     change = words.one_of(tuple(CHANGES))
     words.flag("noftz")
+    count = words.number()
     kind = words.kind((*BITS, *INTEGERS, *FLOAT_CHANGES))
     words.done()
-    if kind in FLOAT_CHANGES and change != "add":
+    if (kind in FLOAT_CHANGES and change != "add") or (count and words.name != "red"):
         raise unsupported(instruction)
     dtype = DTYPES[kind]
     lowering.note_access(space, dtype.itemsize)
     result, address, *values = instruction.operands if words.name == "atom" else (Sink(), *instruction.operands)
-    return Update(
-        lowering.location(address, space, instruction),
-        dtype,
-        FLOAT_CHANGES.get(kind, CHANGES[change]),
-        [lowering.slots.source(value, dtype, instruction) for value in values],
-        lowering.target(result, instruction),
-        instruction.place,
-    )
+    where = lowering.location(address, space, instruction)
+    function, target = FLOAT_CHANGES.get(kind, CHANGES[change]), lowering.target(result, instruction)
+
+    def update(offset: int, operands: Sequence[Operand]) -> Update:
+        sources = [lowering.slots.source(value, dtype, instruction) for value in operands]
+        place = replace(where, offset=where.offset + offset)
+        return Update(place, dtype, function, sources, target, instruction.place)
+
+    if not count:
+        return update(0, values)
+    if not isinstance(values[0], Group) or len(values[0].items) != count:
+        raise unsupported(instruction)
+    updates = [update(dtype.itemsize * place, [item]) for place, item in enumerate(values[0].items)]
+    return SeveralUpdates(updates, instruction.place)
 
 
 def _access(lowering: Lowering, words: Words) -> tuple[str, str, int]:
@@ -80,6 +88,7 @@ def _access(lowering: Lowering, words: Words) -> tuple[str, str, int]:
         words.one_of(known, "")
     space = words.space(_SPACES)
     words.flag("nc")
+    words.flag("L2::cache_hint")  # its policy is the last operand
     count = words.number() or 1
     kind = words.kind(tuple(name for name in DTYPES if not name.endswith("x2") and name != "pred"))
     words.done()

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cutesmith_evaluator.emulator.kinds import BITS, BOOL, DTYPES, INTEGERS, U64, Words
+from cutesmith_evaluator.emulator.clocks import REGISTERS, ReadClock
+from cutesmith_evaluator.emulator.kinds import BITS, BOOL, DTYPES, INTEGERS, U64, Words, unsupported
 from cutesmith_evaluator.emulator.layout import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 from cutesmith_evaluator.emulator.operation import Operation
 from cutesmith_evaluator.emulator.program import Step
-from cutesmith_evaluator.emulator.ptx import Group, Operand
+from cutesmith_evaluator.emulator.ptx import Group, Operand, Special
 from cutesmith_evaluator.emulator.steps import Compute
 
 if TYPE_CHECKING:
@@ -27,6 +28,11 @@ def _move(lowering: Lowering, words: Words) -> Step:
     words.done()
     dtype = BOOL if kind == "pred" else np.dtype(f"u{DTYPES[kind].itemsize}")
     result, source = instruction.operands
+    if isinstance(source, Special) and source.name in REGISTERS:
+        target = lowering.target(result, instruction)
+        if target is None:
+            raise unsupported(instruction)
+        return ReadClock(REGISTERS[source.name], target, instruction.place)
     if isinstance(source, Group):
         part = np.dtype(f"u{dtype.itemsize // len(source.items)}")
         return _moved(lowering, words, _packing(dtype, part), [(item, part) for item in source.items], result)

@@ -52,9 +52,8 @@ def parse_operand(text: str, known: Known) -> Operand:
     if text[0] == "!":
         return Negated(_register(text[1:].strip(), known))
     if "|" in text:
-        first, second = text.split("|")
-        value = Sink() if first.strip() == "_" else _register(first.strip(), known)
-        return Pair(value, _register(second.strip(), known))
+        first, second = (_wanted(part.strip(), known) for part in text.split("|"))
+        return Pair(first, second)
     return _atom(text, known)
 
 
@@ -76,6 +75,10 @@ def _atom(text: str, known: Known) -> Operand:
     if unique is not None:
         return Register(unique)
     return Special(text) if text[0] == "%" else Symbol(text)
+
+
+def _wanted(text: str, known: Known) -> Register | Sink:
+    return Sink() if text == "_" else _register(text, known)
 
 
 def _register(text: str, known: Known) -> Register:

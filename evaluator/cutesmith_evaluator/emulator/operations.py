@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cutesmith_evaluator.emulator import arithmetic, bits, comparisons, conversions
+from cutesmith_evaluator.emulator import arithmetic, bits, comparisons, conversions, more_integers
 from cutesmith_evaluator.emulator.kinds import Words
 from cutesmith_evaluator.emulator.operation import Operation
 
@@ -28,4 +28,11 @@ OPERATIONS: dict[str, Callable[[Words], Operation]] = {
     "selp": comparisons.selp,
     "testp": comparisons.testp,
     "cvt": conversions.convert,
+    **dict.fromkeys(("mul24", "mad24"), more_integers.product24),
+    "sad": more_integers.distance,
+    "dp4a": more_integers.dot4,
+    "dp2a": more_integers.dot2,
+    "bfind": more_integers.find,
+    "szext": more_integers.extend,
+    "bmsk": more_integers.mask,
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from cutesmith_evaluator.emulator.faults import Place
 from cutesmith_evaluator.emulator.ptx import Kernel
 
@@ -59,12 +61,31 @@ class Exit:
 
 
 @dataclass(frozen=True)
+class Reduction:
+    """bar.red: of a predicate of all that take part, in the slot `predicate`, to the register `slot` of each."""
+
+    name: str
+    predicate: int
+    negated: bool
+    slot: int
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
 class Barrier:
-    """bar.sync: `number` and `count` are slots; without a count all threads of the block take part."""
+    """bar: `number` and `count` are slots; without a count all threads of the block take part.
+
+    `waits`: False for bar.arrive. `aligned`: all threads of a warp have to come to it together. `guard`: the slot of
+    the predicate of those that come, and whether it is negated.
+    """
 
     number: int
     count: int | None
     place: Place | None
+    waits: bool = True
+    aligned: bool = True
+    guard: tuple[int, bool] | None = None
+    reduction: Reduction | None = None
 
 
 @dataclass

@@ -61,11 +61,16 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Sink:
+    """`_`: a result that nobody wants."""
+
+
+@dataclass(frozen=True)
 class Pair:
     """`value|predicate`: two results."""
 
     first: Register | Sink
-    second: Register
+    second: Register | Sink
 
 
 @dataclass(frozen=True)
@@ -73,11 +78,6 @@ class Negated:
     """`!p`."""
 
     register: Register
-
-
-@dataclass(frozen=True)
-class Sink:
-    """`_`: a result that nobody wants."""
 
 
 Operand = Register | Special | Immediate | Symbol | Address | TensorAddress | Group | Pair | Negated | Sink

@@ -16,6 +16,7 @@ _FILE = re.compile(r'\.file\s+(\d+)\s+"([^"\n]*)"[^\n]*')
 _ENTRY = re.compile(r"(?:\.visible\s+|\.weak\s+)?\.entry\s+([\w$]+)")
 _THREADS = re.compile(r"\.reqntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
 _IGNORED = re.compile(r"\.(?:version|target|address_size|file)\b[^\n]*")
+_PRINTF = re.compile(r"\.extern\s+\.func\s*\([^)]*\)\s*vprintf\b")  # calls of it are left out
 _SECTION = re.compile(r"\.section\b[^\n{]*")
 
 
@@ -29,6 +30,8 @@ def read_module(text: str) -> Module:
     for head, body, line in _top_level(text):
         if entry := _ENTRY.match(head):
             kernels[entry[1]] = _kernel(entry[1], head, body, line, files)
+        elif _PRINTF.match(head):
+            continue
         elif ".func" in head:
             raise UnsupportedError(
                 f"the PTX holds a function ({head.split('(')[0].strip()}), which is not emulated yet"

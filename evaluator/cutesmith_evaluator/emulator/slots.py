@@ -28,6 +28,7 @@ class Slots:
             self._dtypes[slot] = dtype = bits_dtype(width)
             self.constants[slot] = np.bool_(False) if dtype == BOOL else dtype.type(_UNSET % (1 << width))
         self.count = len(self._registers)
+        self._carry: int | None = None
 
     def register(self, register: Register) -> int:
         return self._registers[register.name]
@@ -53,6 +54,12 @@ class Slots:
                 return self.constant(self._layout.addresses[operand.name], dtype)
             case _:
                 raise unsupported(instruction, f"operand {operand}")
+
+    def carry(self) -> int:
+        """The slot of the carry bit of each thread."""
+        if self._carry is None:
+            self._carry = self._new(np.bool_(False), BOOL)
+        return self._carry
 
     def constant(self, bits: int, dtype: np.dtype) -> int:
         """The slot of a value given by its bits."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cutesmith_evaluator.emulator.kinds import BOOL, U32, Words, unsupported
 from cutesmith_evaluator.emulator.program import Step
@@ -36,9 +36,16 @@ def _vote(lowering: Lowering, words: Words) -> Step:
     words.done()
     predicate = instruction.operands[1]
     target = lowering.target(instruction.operands[0], instruction)
-    if target is None or isinstance(predicate, Negated):
+    if target is None:
         raise unsupported(instruction)
-    return Vote(VOTES[mode], lowering.slots.source(predicate, BOOL, instruction), target, instruction.place)
+    function = VOTES[mode]
+    if isinstance(predicate, Negated):
+        predicate, function = predicate.register, _of_complement(function)
+    return Vote(function, lowering.slots.source(predicate, BOOL, instruction), target, instruction.place)
+
+
+def _of_complement(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda predicate, running: function(~predicate, running)
 
 
 def _activemask(lowering: Lowering, words: Words) -> Step:
