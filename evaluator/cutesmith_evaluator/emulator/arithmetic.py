@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cutesmith_evaluator.emulator import approximations, float32, float64, half_forms, integers
+from cutesmith_evaluator.emulator import approximations, float32, float64, half_forms, integers, more_integers
 from cutesmith_evaluator.emulator.kinds import DTYPES, HALVES, INTEGERS, ROUNDINGS, Words, unsupported
 from cutesmith_evaluator.emulator.operation import Operation, same
 from cutesmith_evaluator.emulator.rounding import Rounding, flushed, saturated
@@ -49,6 +49,8 @@ _ARGUMENTS = {"fma": 3, "rcp": 1, "sqrt": 1, **dict.fromkeys(_APPROXIMATE, 1)}
 
 def arithmetic(words: Words) -> Operation:
     """add, sub, mul, fma, mad, div, rcp, sqrt."""
+    if words.name == "add" and words.instruction.words[-1] in more_integers.PAIRS:
+        return more_integers.pairs(words)
     if words.name in ("add", "sub") and words.instruction.words[-1] in INTEGERS:
         return _integer(words)
     if words.name in ("mul", "mad") and words.instruction.words[-1] in INTEGERS:
@@ -153,13 +155,15 @@ def negation(words: Words) -> Operation:
 
 
 def copysign(words: Words) -> Operation:
-    words.kind(("f32",))
+    kind = words.kind(("f32", "f64"))
     words.done()
-    return same(float32.copysign, F32, 2)
+    return same(float32.copysign if kind == "f32" else lambda a, b: np.copysign(b, a), DTYPES[kind], 2)
 
 
 def extreme(words: Words) -> Operation:
     """min and max."""
+    if words.instruction.words[-1] in more_integers.PAIRS:
+        return more_integers.pairs(words)
     nan, ftz, relu = words.flag("NaN"), words.flag("ftz"), words.flag("relu")
     xorsign = words.flag("xorsign") and words.flag("abs")
     kind = words.kind((*INTEGERS, "f32", "f64", *HALVES))
@@ -170,11 +174,13 @@ def extreme(words: Words) -> Operation:
         return same(np.minimum if words.name == "min" else np.maximum, DTYPES[kind], 2)
     if kind in HALVES and not relu:
         return half_forms.extreme(words, kind, nan=nan, ftz=ftz, xorsign=xorsign)
-    if kind in INTEGERS or relu or xorsign:
+    if kind in INTEGERS or relu:
         raise unsupported(words.instruction)
     if kind == "f64" and not (nan or ftz):
         return same(float64.minimum if words.name == "min" else float64.maximum, F64, 2)
     single = partial(float32.minimum if words.name == "min" else float32.maximum, nan=nan)
+    if kind == "f32" and xorsign:
+        return same(dressed(partial(float32.of_magnitudes, single), ftz), F32, 2)
     if kind == "f32":
         count = len(words.instruction.operands) - 1
         three = lambda a, b, c: single(single(a, b), c)  # noqa: E731

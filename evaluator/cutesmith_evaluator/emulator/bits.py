@@ -13,6 +13,14 @@ from cutesmith_evaluator.emulator.ptx import Immediate
 
 _LOGIC = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 _WORDS = ("b32", "b64")
+_PERMUTATIONS = {
+    "f4e": (0x3210, 0x4321, 0x5432, 0x6543),
+    "b4e": (0x5670, 0x6701, 0x7012, 0x0123),
+    "rc8": (0x0000, 0x1111, 0x2222, 0x3333),
+    "ecl": (0x3210, 0x3211, 0x3222, 0x3333),
+    "ecr": (0x0000, 0x1110, 0x2210, 0x3210),
+    "rc16": (0x1010, 0x3232, 0x1010, 0x3232),
+}
 
 
 def logic(words: Words) -> Operation:
@@ -68,10 +76,22 @@ def reverse(words: Words) -> Operation:
     return same(integers.reversed_bits, dtype, 1)
 
 
-def permute(words: Words) -> Operation:
-    words.kind(("b32",))
+def complement(words: Words) -> Operation:
+    """cnot: 1 for zero, else 0."""
+    dtype = DTYPES[words.kind(("b16", *_WORDS))]
     words.done()
-    return same(integers.permute, U32, 3)
+    return same(lambda a: (a == 0).astype(dtype), dtype, 1)
+
+
+def permute(words: Words) -> Operation:
+    """prmt; the other modes than the usual one have the selectors of their four cases in a table."""
+    words.kind(("b32",))
+    mode = words.one_of(tuple(_PERMUTATIONS), "")
+    words.done()
+    if not mode:
+        return same(integers.permute, U32, 3)
+    selectors = np.array(_PERMUTATIONS[mode], np.uint32)
+    return same(lambda a, b, c: integers.permute(a, b, selectors[c & np.uint32(3)]), U32, 3)
 
 
 def lookup(words: Words) -> Operation:

@@ -132,6 +132,8 @@ def _declare_registers(body: Body, text: str) -> None:
     if not found:
         raise UnsupportedError(f"`{text[:60]}` in kernel {body.kernel} is not understood", body.kernel, body.place)
     width = bits_of(found[1])
+    if width > 64:
+        raise UnsupportedError(f"registers of {width} bits are not emulated yet", body.kernel, body.place)
     for name in split_operands(found[2]):
         if many := _RANGE.match(name):
             for number in range(int(many[2])):

@@ -64,12 +64,14 @@ def _product(part: Callable[[Ints, Ints], Ints]) -> Callable[..., tuple[Ints, In
 
 def _make(lowering: Lowering, words: Words) -> Step:
     instruction = words.instruction
-    name = words.name.removesuffix(".cc")
-    part = words.one_of(("lo", "hi")) if name in ("mad", "madc") else ""
-    leaves = words.flag("cc") or words.name.endswith(".cc")
+    name, *named = words.name.split(".")
+    part = next((word for word in named if word in ("lo", "hi")), "") or words.one_of(("lo", "hi"), "")
+    leaves = "cc" in named or words.flag("cc")
     kind = words.kind(_KINDS)
     words.done()
     dtype = np.dtype(f"u{DTYPES[kind].itemsize}")
+    if bool(part) != name.startswith("mad"):
+        raise unsupported(instruction)
     if part == "hi" and kind[0] == "s":
         function = _product(lambda a, b: integers.high(a.view(DTYPES[kind]), b.view(DTYPES[kind])).view(dtype))
     elif part:

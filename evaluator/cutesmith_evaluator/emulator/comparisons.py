@@ -117,16 +117,52 @@ def selp(words: Words) -> Operation:
     return Operation(lambda a, b, p: np.where(p, a, b), (dtype, dtype, BOOL), (dtype,))
 
 
+def set_value(words: Words) -> Operation:
+    """set: all ones for true, or 1.0 where the result is a float; zero for false. Pairs are compared half by half."""
+    name = words.one_of((*_ORDERED, *_UNSIGNED, *_UNORDERED, "num", "nan"))
+    ftz = words.flag("ftz")
+    to = words.kind(("u32", "s32", "f32", "f16x2", "bf16x2"))
+    kind = words.kind((*BITS, *INTEGERS, *_FLOATS, "f16x2", "bf16x2"))
+    words.done()
+    if kind.endswith("x2"):
+        if to != kind or ftz:
+            raise unsupported(words.instruction)
+        half, one = kind.removesuffix("x2"), np.uint16(0x3C00 if kind == "f16x2" else 0x3F80)
+        single = _on_floats(_float_comparison(name, words), half, False)
+        return Operation(halves.paired(lambda a, b: np.where(single(a, b), one, np.uint16(0))), (U32, U32), (U32,))
+    is_float = kind in _FLOATS
+    compare = _on_floats(_float_comparison(name, words), kind, ftz) if is_float else _integer_comparison(name, words)
+    true = np.uint32(0x3F800000 if to == "f32" else 0xFFFFFFFF)
+    return Operation(lambda a, b: np.where(compare(a, b), true, np.uint32(0)), (DTYPES[kind],) * 2, (U32,))
+
+
+def slct(words: Words) -> Operation:
+    """The first where the third is not negative, else the second."""
+    ftz = words.flag("ftz")
+    kind = words.kind((*BITS, *INTEGERS, "f32", "f64"))
+    sign = words.kind(("s32", "f32"))
+    words.done()
+    dtype = np.dtype(f"u{DTYPES[kind].itemsize}")
+
+    def run(a: Any, b: Any, c: Any) -> Any:
+        return np.where((flushed(c) if ftz else c) >= 0, a, b)
+
+    return Operation(run, (dtype, dtype, DTYPES[sign]), (dtype,))
+
+
 def testp(words: Words) -> Operation:
     what = words.one_of(("finite", "infinite", "number", "notanumber", "normal", "subnormal"))
-    words.kind(("f32",))
+    kind = words.kind(("f32", "f64"))
     words.done()
-    return Operation(lambda a: _is(a, what), (U32,), (BOOL,))
+    dtype = np.dtype(f"u{DTYPES[kind].itemsize}")
+    return Operation(lambda a: _is(a, what, dtype), (dtype,), (BOOL,))
 
 
-def _is(bits: Any, what: str) -> Any:
-    size = bits & U32.type(0x7FFFFFFF)
-    infinity, smallest = U32.type(0x7F800000), U32.type(0x00800000)
+def _is(bits: Any, what: str, dtype: np.dtype) -> Any:
+    width, fraction = (32, 23) if dtype == U32 else (64, 52)
+    size = bits & dtype.type((1 << (width - 1)) - 1)
+    smallest = dtype.type(1 << fraction)
+    infinity = dtype.type((1 << (width - 1)) - (1 << fraction))
     match what:
         case "finite":
             return size < infinity

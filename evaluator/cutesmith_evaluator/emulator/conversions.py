@@ -97,9 +97,9 @@ def _from_integer(words: Words, to: str, source: str, rounding: str) -> Function
         return lambda a: a.astype(F64)
     if to == "f32":
         return lambda a: a.astype(F32) if rounding == "rn" else exact_directed(a.astype(F64), rounding)
-    if wide or rounding != "rn":
+    if wide:
         raise unsupported(words.instruction)
-    return lambda a: halves.exact_result(np.atleast_1d(a.astype(F64)), F64(0), to)
+    return lambda a: halves.exact_result(np.atleast_1d(a.astype(F64)), F64(0), to, rounding)
 
 
 def _to_integer(words: Words, dtype: np.dtype, source: str, rounding: str) -> Function:
@@ -123,11 +123,13 @@ def _to_integer(words: Words, dtype: np.dtype, source: str, rounding: str) -> Fu
 
 
 def _between_floats(words: Words, to: str, source: str, rounding: str) -> Function:
-    if to == source == "f32":
-        if rounding in _TO_INTEGER:
-            return lambda a: canonical(_TO_INTEGER[rounding](a))
-        if not rounding:
-            return lambda a: canonical(a)
+    if to == source and rounding in _TO_INTEGER:
+        integral = _TO_INTEGER[rounding]
+        if to in _HALF:
+            return lambda a: halves.narrow(integral(halves.widen(a, to)), to)
+        return (lambda a: canonical(integral(a))) if to == "f32" else integral
+    if to == source == "f32" and not rounding:
+        return lambda a: canonical(a)
     if to == "f32" and source in _HALF and not rounding:
         return lambda a: halves.widen(a, source)
     if to == "f64" and not rounding:
@@ -138,6 +140,6 @@ def _between_floats(words: Words, to: str, source: str, rounding: str) -> Functi
         return lambda a: halves.narrow(a, to, rounding)
     if to in _HALF and source in _HALF and rounding in ROUNDINGS:
         return lambda a: halves.narrow(halves.widen(a, source), to, rounding)
-    if to in _HALF and source == "f64" and rounding == "rn":
-        return lambda a: halves.exact_result(np.atleast_1d(a), F64(0), to)
+    if to in _HALF and source == "f64" and rounding in ROUNDINGS:
+        return lambda a: halves.exact_result(np.atleast_1d(a), F64(0), to, rounding)
     raise unsupported(words.instruction)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from cutesmith_evaluator.emulator.rounding import (
@@ -59,6 +61,13 @@ def absolute(a: Floats) -> Floats:
 def copysign(a: Floats, b: Floats) -> Floats:
     """The magnitude of b with the sign of a."""
     return ((b.view(U32) & _MAGNITUDE) | (a.view(U32) & _SIGN)).view(F32)
+
+
+def of_magnitudes(function: Callable[[Floats, Floats], Floats], a: Floats, b: Floats) -> Floats:
+    """min or max of the magnitudes, with the sign that the product would have (.xorsign.abs)."""
+    found = function(absolute(a), absolute(b))
+    sign = (a.view(U32) ^ b.view(U32)) & _SIGN
+    return np.where(np.isnan(found), found, (np.asarray(found).view(U32) | sign).view(F32))
 
 
 def minimum(a: Floats, b: Floats, *, nan: bool) -> Floats:

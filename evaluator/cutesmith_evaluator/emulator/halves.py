@@ -64,10 +64,10 @@ def _truncated(values: Floats, kind: str) -> Floats:
     return np.where(too_far, nearest.view(U16) - U16(1), nearest.view(U16))
 
 
-def exact_result(total: Floats, error: Floats, kind: str) -> Floats:
-    """The exact total + error, in float64, rounded once to the nearest bits of the format."""
+def exact_result(total: Floats, error: Floats, kind: str, rounding: Rounding = "rn") -> Floats:
+    """The exact total + error, in float64, rounded once to bits of the format."""
     single = _odd_single(odd(total, error))
-    return narrow(single, kind)
+    return narrow(single, kind, rounding)
 
 
 def _odd_single(values: Floats) -> Floats:

@@ -11,6 +11,7 @@ from cutesmith_evaluator.emulator.kinds import DTYPES, U32, Words
 from cutesmith_evaluator.emulator.operation import Operation, same
 
 Ints = Any
+PAIRS = ("u16x2", "s16x2")
 
 
 def product24(words: Words) -> Operation:
@@ -107,6 +108,22 @@ def extend(words: Words) -> Operation:
         return integers.extract(a, np.uint32(0) * count, count)
 
     return Operation(run, (dtype, U32), (dtype,))
+
+
+def pairs(words: Words) -> Operation:
+    """add, min and max of two 16-bit integers in one register."""
+    relu = words.flag("relu")
+    kind = words.one_of(PAIRS)
+    words.done()
+    function = {"add": np.add, "min": np.minimum, "max": np.maximum}[words.name]
+    half = np.dtype("i2" if kind[0] == "s" else "u2")
+
+    def run(a: Ints, b: Ints) -> Ints:
+        parts = [np.ascontiguousarray(np.broadcast_to(each, np.broadcast(a, b).shape)).view(half) for each in (a, b)]
+        found = function(*parts)
+        return (np.maximum(found, half.type(0)) if relu else found).view(np.uint32).reshape(np.broadcast(a, b).shape)
+
+    return same(run, U32, 2)
 
 
 def mask(words: Words) -> Operation:
