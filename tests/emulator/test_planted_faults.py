@@ -56,11 +56,24 @@ def test_a_fault_is_named_with_its_line(planted: Planted, tmp_path: Path) -> Non
 
 
 def test_an_instruction_that_is_not_known_is_named(tmp_path: Path) -> None:
-    body = "gY[i] = gX[i]\nif tidx == 0:\n    cute.printf(tidx)  # HERE"
-    finding = found(Planted("printf", body), tmp_path, torch.randn(128))
+    body = """
+from cutlass._mlir.dialects import llvm
+gY[i] = gX[i]
+llvm.inline_asm(None, [], "pmevent 3;", "", has_side_effects=True)
+"""
+    finding = found(Planted("an unknown instruction", body), tmp_path, torch.randn(128))
     assert finding.kind == "not-emulated"
     assert finding.severity == "information"
-    assert "call" in finding.message or "function" in finding.message
+    assert "pmevent" in finding.message
+
+
+def test_a_kernel_that_prints_is_judged_and_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    body = "gY[i] = gX[i] + gX[i]\nif tidx == 0:\n    cute.printf('thread {} has {}', tidx, gX[i])"
+    x = torch.randn(256)
+    result = candidate(Planted("printf", body), tmp_path).forward(torch.nn.Identity(), x)
+    assert isinstance(result, torch.Tensor)
+    torch.testing.assert_close(result, 2 * x)
+    assert "has" not in capfd.readouterr().out
 
 
 def test_too_many_threads_are_named(tmp_path: Path) -> None:
