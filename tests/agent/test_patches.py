@@ -156,7 +156,8 @@ def test_another_layout_brings_its_indentation_along():
 def test_one_line_without_indentation_takes_the_reading_that_parses():
     assert "        store(acc6)\n        more()\n    sync()" in applied(("store(acc6)", "store(acc6)\nmore()"))
     last = "def f(x):\n    return x\n"
-    assert "two ways" in refused(("return x", "return x\ny = 1"), source=last)
+    assert applied(("return x", "z = x\nreturn z"), source=last) == "def f(x):\n    z = x\n    return z\n"
+    assert "two ways" in refused(("return x", "return x\n\n\ny = 1"), source=last)
     assert applied(("    return x", "    return x\ny = 1"), source=last) == "def f(x):\n    return x\ny = 1\n"
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from keyword import iskeyword
 
 from cutesmith_agent.patches import prose
 from cutesmith_agent.patches.indenting import width
@@ -14,8 +15,8 @@ from cutesmith_agent.patches.text import Text, indent_of
 from cutesmith_agent.patches.tokens import Token, plain, tokens
 from cutesmith_agent.source.positions import Span
 
-_WORD = re.compile(r"\w+|-(?=\d)|[+*/<>=%^&|]")
-_ANCHOR = 4  # tokens that are no prose, without which a reworded message is not looked for
+_WORD = re.compile(r"\w+|-(?=\d)|[+*/<>=%^&|]|\"{3}|'{3}")
+_ANCHOR = 2  # names that must be quoted with a message or docstring for it to be found in other words
 
 
 @dataclass(frozen=True)
@@ -34,22 +35,25 @@ def same_tokens(text: Text, find: str) -> list[Match]:
         wanted.pop()
     if not wanted:
         return []
-    found = [at for at in range(len(text.tokens.code) - len(wanted) + 1) if _reads(text, at, wanted)]
-    if not found and sum(token.kind != "prose" for token in wanted) >= _ANCHOR:
-        found = [at for at in range(len(text.tokens.code) - len(wanted) + 1) if _reads_alike(text, at, wanted)]
+    found = _starts(text, wanted, _reads)
+    if not found and sum(token.kind == "name" and not iskeyword(token.form) for token in wanted) >= _ANCHOR:
+        found = _starts(text, wanted, _reads_alike)
     matches = [_match(text, find, at, wanted, ends_in_comma=ends_in_comma) for at in found]
     return [match for match in matches if text.is_whole(match.span)]
 
 
-def _reads(text: Text, at: int, wanted: Sequence[Token]) -> bool:
-    return all(have.form == want.form for have, want in zip(text.tokens.code[at:], wanted, strict=False))
+def _starts(text: Text, wanted: Sequence[Token], reads: Callable[[Token, Token], bool]) -> list[int]:
+    """The tokens of the file, by number, from which on it reads as is wanted."""
+    code, count = text.tokens.code, len(wanted)
+    return [at for at in range(len(code) - count + 1) if all(map(reads, code[at : at + count], wanted))]
 
 
-def _reads_alike(text: Text, at: int, wanted: Sequence[Token]) -> bool:
-    pairs = list(zip(text.tokens.code[at:], wanted, strict=False))
-    return all(have.form == want.form or have.kind == want.kind == "prose" for have, want in pairs) and all(
-        prose.is_reworded(have.form, want.form) for have, want in pairs if want.kind == "prose"
-    )
+def _reads(have: Token, want: Token) -> bool:
+    return have.form == want.form
+
+
+def _reads_alike(have: Token, want: Token) -> bool:
+    return have.form == want.form or (have.kind == want.kind == "prose" and prose.is_reworded(have.form, want.form))
 
 
 def _match(text: Text, find: str, at: int, wanted: Sequence[Token], *, ends_in_comma: bool) -> Match:

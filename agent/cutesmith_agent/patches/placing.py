@@ -20,7 +20,8 @@ from cutesmith_agent.patches.tokens import plain
 from cutesmith_agent.source.edits import Edit
 from cutesmith_agent.source.positions import Span
 
-_NUMBER = re.compile(r"[ \t]*\d+[ \t]*(?:[|│]|:(?!=)|→|\t)[ ]?")  # as prompts put before lines
+# As prompts put before lines: a blank after the mark may be theirs or the line's own.
+_NUMBERS = tuple(re.compile(rf"[ \t]*\d+[ \t]*(?:(?:[|│→]|:(?!=)){blank}|\t)") for blank in (" ", ""))
 _CLOSE = 2  # lines by which a line number that is right may still be off
 
 
@@ -35,26 +36,28 @@ class Unplaced:
 def place(text: Text, change: Change) -> Edit | Unplaced:
     """The edit that a change comes to in this file."""
     result = _place(text, _normal(change))
-    bare = _without_numbers(change)
-    return _place(text, _normal(bare)) if isinstance(result, Unplaced) and not result.spans and bare else result
+    bare = [_normal(each) for number in _NUMBERS if (each := _without_numbers(change, number))]
+    if isinstance(result, Edit) or result.spans or not bare:
+        return result
+    return _place(text, next((each for each in bare if f"\n{each.find}" in text.text), bare[0]))
 
 
 def _normal(change: Change) -> Change:
-    """Line ends as LF, and a last one only where both texts have it: it is no part of what changes."""
+    """Line ends as LF. A last one that only one text has is no part of the change, unless it ends lines of `replace`."""
     find, new = (text.replace("\r\n", "\n") for text in (change.find, change.replace))
     if find.endswith("\n") and not new.endswith("\n") and new:
         find = find.rstrip("\n")
-    if new.endswith("\n") and not find.endswith("\n"):
+    if new.endswith("\n") and "\n" not in find:
         new = new.rstrip("\n")
     return replace(change, find=find, replace=new)
 
 
-def _without_numbers(change: Change) -> Change | None:
+def _without_numbers(change: Change, number: re.Pattern[str]) -> Change | None:
     """The change without the line numbers of the prompt before its lines; None where it has none."""
-    if not all(_NUMBER.match(line) for line in change.find.splitlines() if line.strip()):
+    if not all(number.match(line) for line in change.find.splitlines() if line.strip()):
         return None
     find, new = (
-        "".join(_NUMBER.sub("", line, count=1) for line in text.splitlines(keepends=True))
+        "".join(number.sub("", line, count=1) for line in text.splitlines(keepends=True))
         for text in (change.find, change.replace)
     )
     return replace(change, find=find, replace=new) if find.strip() else None
@@ -63,6 +66,7 @@ def _without_numbers(change: Change) -> Change | None:
 def _place(text: Text, change: Change) -> Edit | Unplaced:
     standing = _standing(text, change.find)
     exact = _exact(text, change.find, standing)
+    change = change if exact else replace(change, find=plain(change.find))
     alike = same_tokens(text, change.find)
     if exact:
         return _only_exact(text, change, exact, alike)
@@ -78,11 +82,8 @@ def _place(text: Text, change: Change) -> Edit | Unplaced:
 
 def _inexact(text: Text, find: str, alike: Sequence[Match]) -> Iterable[Sequence[Match]]:
     yield alike
-    ascii_only = plain(find)
-    if ascii_only != find:
-        yield same_tokens(text, ascii_only)
-    yield same_lines(text, ascii_only)
-    yield same_words(text, ascii_only)
+    yield same_lines(text, find)
+    yield same_words(text, find)
 
 
 def _at(text: Text, change: Change, match: Match) -> Edit | Unplaced:
@@ -98,12 +99,9 @@ def _standing(text: Text, find: str) -> list[Span]:
 
 
 def _exact(text: Text, find: str, standing: Sequence[Span]) -> list[Span]:
-    """Those places that are whole lines or whole parts of the syntax.
-
-    With its indentation quoted, places at just that indentation go before deeper ones."""
+    """Those places that are whole lines or whole parts of the syntax; at the quoted indentation, if one is quoted."""
     spans = [span for span in standing if text.is_whole(span)]
-    margin = [span for span in spans if text.line_start(span.start) == span.start]
-    return margin if margin and find[:1].isspace() else spans
+    return [span for span in spans if not (find[:1].isspace() and text.indent(span.start))]
 
 
 def _only_exact(text: Text, change: Change, exact: list[Span], alike: Sequence[Match]) -> Edit | Unplaced:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from cutesmith_agent.patches import prose
@@ -16,7 +16,7 @@ from cutesmith_agent.source.positions import Span
 _AROUND = 2  # lines shown before and after a place
 _LONGEST = 14  # lines shown of one place
 _MOST = 4  # places shown
-_SHORTLIST = 12  # windows compared character by character
+_SHORTLIST = 6  # windows compared character by character
 
 
 def unplaced(text: Text, number: int, change: Change, problem: Unplaced) -> str:
@@ -110,11 +110,16 @@ def _bag(found: Tokens) -> Counter[str]:
 
 
 def _line_bags(text: Text) -> dict[int, Counter[str]]:
-    return {number: _bag(tokens(text.line_text(number))) for number in range(1, len(text.lines.starts) + 1)}
+    bags: dict[int, Counter[str]] = defaultdict(Counter)
+    for token in (*text.tokens.code, *text.tokens.comments):
+        bags[text.line(token.start)][token.form] += 1
+    return bags
 
 
 def _shared(wanted: Counter[str], lines: Iterable[Counter[str]]) -> float:
-    have = sum(lines, Counter[str]())
+    have: Counter[str] = Counter()
+    for line in lines:
+        have.update(line)
     union = sum((wanted | have).values())
     return sum((wanted & have).values()) / union if union else 0.0
 

@@ -21,8 +21,9 @@ _EDGES = re.compile(r"\A((?:[ \t]*\n)*)(.*?)((?:\n[ \t]*)*)\Z", re.DOTALL)
 def literal(text: Text, change: Change, span: Span) -> Edit | None:
     """`replace` in place of `find`, character by character.
 
-    Where `find` is one line without its indentation and `replace` has more, these may be written without it too. The
-    reading that parses is taken; None where both do and differ."""
+    Where `find` is one line without its indentation and `replace` has more, these may be written without it too, or be
+    meant to end the block. The reading that parses is taken; where both do, the first, unless a blank line makes it
+    doubtful: then None."""
     new = change.replace.replace("\n", text.line_end)
     edit = Edit(span.start, span.end, new)
     real = text.indent(span.start)
@@ -30,7 +31,9 @@ def literal(text: Text, change: Change, span: Span) -> Edit | None:
         return edit
     moved = Edit(span.start, span.end, new.replace("\n", "\n" + real))
     readings = [each for each in (edit, moved) if syntax_problem(apply_edits(text.text, [each])) is None]
-    return readings[0] if len(readings) == 1 else None if readings else edit
+    if len(readings) > 1:
+        return None if "\n\n" in change.replace else moved
+    return readings[0] if readings else edit
 
 
 def _has_shallow_lines(new: str, least: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import unicodedata
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["name", "number", "string", "prose", "comment", "op"]
@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _WORDS_OF_PROSE = 3
-_CLOSING = {")": "(", "]": "[", "}": "{"}
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 # What word processors, and models that learnt from them, make of ASCII.
 _TYPESET = str.maketrans(
     dict.fromkeys("\u2018\u2019\u201b\u2032", "'")
@@ -46,38 +46,46 @@ class Token:
 
 @dataclass(frozen=True)
 class Tokens:
-    """`code` in order, commas that only trail left out; `comments` apart."""
+    """`code` in order, without the commas that only trail; `comments` apart."""
 
     code: tuple[Token, ...]
     comments: tuple[Token, ...]
 
-    def forms(self) -> list[str]:
-        return [token.form for token in self.code]
-
 
 def plain(text: str) -> str:
-    """Typographic quotes, dashes, blanks as ASCII; characters of no width gone."""
-    return text if text.isascii() else text.translate(_TYPESET)
+    """Typographic quotes, dashes, blanks as ASCII; characters of no width gone; letters composed with their marks."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text.translate(_TYPESET))
 
 
 def tokens(text: str) -> Tokens:
     """The tokens of any text. What is no Python gives tokens too, which match nothing by chance."""
-    found = [_token(match) for match in _TOKEN.finditer(text)]
-    code = _nested([token for token in found if token.kind != "comment"])
-    return Tokens(tuple(code), tuple(token for token in found if token.kind == "comment"))
+    code: list[Token] = []
+    comments: list[Token] = []
+    depth = 0
+    for match in _TOKEN.finditer(text):
+        char = match["op"]
+        depth -= char is not None and char in _CLOSING and depth > 0
+        token = _token(match, depth)
+        if token.kind == "comment":
+            comments.append(token)
+            continue
+        if char in _CLOSING and code and code[-1].form == "," and "\n" in text[code[-1].end : token.start]:
+            code.pop()  # formatters put one before a bracket on a line of its own
+        code.append(token)
+        depth += char in _OPENING
+    return Tokens(tuple(code), tuple(comments))
 
 
-def _token(match: re.Match[str]) -> Token:
-    kind, text = match.lastgroup, match[0]
+def _token(match: re.Match[str], depth: int) -> Token:
+    kind, text, start, end = match.lastgroup, match[0], match.start(), match.end()
     if kind == "number":
-        return Token("number", _value(text), match.start(), match.end(), 0)
+        return Token("number", _value(text), start, end, depth)
     if kind == "string":
         form = _value(text)
-        prose = len(form.split()) >= _WORDS_OF_PROSE
-        return Token("prose" if prose else "string", form, match.start(), match.end(), 0)
+        return Token("prose" if len(form.split()) >= _WORDS_OF_PROSE else "string", form, start, end, depth)
     if kind == "name":
-        return Token("name", unicodedata.normalize("NFKC", text), match.start(), match.end(), 0)
-    return Token("comment" if kind == "comment" else "op", text, match.start(), match.end(), 0)
+        return Token("name", unicodedata.normalize("NFKC", text), start, end, depth)
+    return Token("comment" if kind == "comment" else "op", text, start, end, depth)
 
 
 def _value(text: str) -> str:
@@ -86,21 +94,3 @@ def _value(text: str) -> str:
         return repr(ast.literal_eval(text))
     except (ValueError, SyntaxError):  # an f-string, or digits such as 007
         return text
-
-
-def _nested(code: list[Token]) -> list[Token]:
-    """The tokens with their depths, without the commas that a formatter may add and take away."""
-    kept: list[Token] = []
-    commas: list[int] = [0]  # seen so far, in each open bracket
-    for token in code:
-        closing = token.form in _CLOSING and token.kind == "op"
-        if closing and len(commas) > 1:
-            if kept[-1].form == "," and not (token.form == ")" and commas[-1] == 1):
-                kept.pop()  # but the comma of a one-element tuple stays
-            commas.pop()
-        kept.append(replace(token, depth=len(commas) - 1))
-        if token.kind == "op" and token.form in _CLOSING.values():
-            commas.append(0)
-        elif token.kind == "op" and token.form == ",":
-            commas[-1] += 1
-    return kept
