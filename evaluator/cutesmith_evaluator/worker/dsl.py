@@ -6,7 +6,8 @@ What is relied on, seen in nvidia-cutlass-dsl 4.8.1:
 - `--keep-ptx --keep-cubin --dump-dir D` leave `*.ptx` and `*.cubin` in D, with or without a GPU;
 - `ir_module` prints the host code in MLIR's LLVM dialect, where a launch stores the dynamic shared memory into field 2
   of its configuration and then takes the address of `@kernels_<kernel>`;
-- errors either carry a rendered diagnostic ("--> file:line") or have a frame in the user's file.
+- errors either carry a rendered diagnostic ("--> file:line") or have a frame in the user's file; invalid IR has
+  a line only with `--generate-line-info` (of which ptxas fails on a file name with a quote in it).
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ Compile = Callable[..., Any]
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _PLACE = re.compile(r"--> (?P<file>.+?):(?P<line>\d+)")
-_ERROR = re.compile(r"error(?:\[\w+\])?: *(?P<text>.+)")
-_LOCATION = re.compile(r'^".*?"\(".*?":\d+:\d+\): ')  # MLIR's prefix, repeated by the line we name
+_ERROR = re.compile(r"error(?:\[(?P<kind>\w+)\])?: *(?P<text>.+(?:\n {9,}.+)*)")
+# MLIR's prefixes; the place is repeated by the line we name.
+_LOCATION = re.compile(r'^(?:IR verification failed: (?:error: )?)?(?:".*?"\(".*?":\d+:\d+\): |unknown: )?')
 _OURS = re.compile(r" --gpu-arch .+ --dump-dir [^' ]+")  # the options added below
 _SUGGESTION = re.compile(r"suggestion: *(?P<text>.+(?:\n {8,}.+)*)")
 _CONSTANT = re.compile(r"(%\w+) = llvm\.mlir\.constant\((\d+) : i64\)")
@@ -89,13 +91,28 @@ def compiling_for(arch: str, scratch: Path | None) -> Iterator[Compiles]:
             try:
                 made = original(self, *args, **kwargs)
             except BaseException as error:
-                compiles.error = error
+                compiles.error = _with_line(error, original, self, args, kwargs)
                 raise
             compiles.done.append(_compiled(made, Path(folder), time.perf_counter() - started))
             return made
 
     with replaced_compile(compile_for_arch):
         yield compiles
+
+
+def _with_line(error: BaseException, original: Compile, self: Any, args: Any, kwargs: dict[str, Any]) -> BaseException:
+    """The error of invalid IR from a second compile, which knows its line; any other as it is."""
+    if "could not build valid IR" not in str(error):
+        return error
+    if isinstance(kwargs.get("options"), str):
+        kwargs = kwargs | {"options": kwargs["options"] + " --generate-line-info"}
+    else:
+        self = with_options(self, "--generate-line-info")
+    try:
+        original(self, *args, **kwargs)
+    except Exception as located:  # noqa: BLE001 - the candidate's own error, as before
+        return located
+    return error
 
 
 @contextmanager
@@ -192,11 +209,18 @@ def _deepest_line(error: BaseException, candidate: Path) -> int | None:
 
 
 def _explained(text: str, error: BaseException) -> str:
-    """The DSL's own words on one line, with its first suggestion."""
-    found = _ERROR.search(text)
+    """The DSL's own words on one line, with its first suggestion.
+
+    Of an error that it calls internal (of IR, most are the candidate's own) the causes are told, not the label."""
+    found = list(_ERROR.finditer(text))
     if not found:
         return summary(error)
-    cause = _OURS.sub("", _LOCATION.sub("", found["text"])).strip().rstrip(".")
-    suggestion = _SUGGESTION.search(text)
-    advice = f". {' '.join(suggestion['text'].split())}" if suggestion else ""
-    return f"{cause}{advice}"[:600]
+    internal = found[0]["kind"] == "INTERNAL" and len(found) > 1
+    causes = [_cause(each["text"]) for each in (found[1:] if internal else found[:1])]
+    suggestion = None if internal else _SUGGESTION.search(text)
+    advice = [" ".join(suggestion["text"].split())] if suggestion else []
+    return ". ".join(causes + advice)[:600]
+
+
+def _cause(text: str) -> str:
+    return _OURS.sub("", _LOCATION.sub("", " ".join(text.split()))).strip().rstrip(".")
