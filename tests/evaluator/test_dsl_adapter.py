@@ -114,6 +114,26 @@ def test_the_error_of_a_compile_is_kept_and_compile_restored(failing: Path):
     assert dsl.finding_of_compile(compiles.error, failing).line is not None
 
 
+UNALIGNED = """four = cute.make_rmem_tensor(4, cutlass.Float32)
+            atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cutlass.Float32, num_bits_per_copy=128)
+            cute.copy(atom, cute.zipped_divide(gX, (4,))[None, i], four)
+            x = four[0]
+"""
+
+
+def test_invalid_ir_comes_with_its_cause_and_line(candidate: Path, tmp_path: Path):
+    other = tmp_path / "unaligned_cute.py"
+    other.write_text(candidate.read_text().replace("x = gX[i]\n", UNALIGNED))
+    with dsl.compiling_for("sm_90a", None) as compiles, pytest.raises(Exception, match="IR"):
+        load_candidate(other).warm_up(None, None)  # type: ignore[arg-type]
+    assert compiles.error is not None
+    finding = dsl.finding_of_compile(compiles.error, other)
+    assert "alignment (32 bits) does not meet requirement (128 bits)" in finding.message
+    assert "report this" not in finding.message
+    assert finding.line is not None
+    assert "cute.copy(atom" in other.read_text().split("\n")[finding.line - 1]
+
+
 def test_an_arch_that_is_none(candidate: Path):
     with dsl.compiling_for("sm_1", None) as compiles, pytest.raises(Exception, match="sm_1"):
         load_candidate(candidate).warm_up(None, None)  # type: ignore[arg-type]

@@ -43,7 +43,7 @@ def place(text: Text, change: Change) -> Edit | Unplaced:
 
 
 def _normal(change: Change) -> Change:
-    """Line ends as LF. A last one that only one text has is no part of the change, unless it ends lines of `replace`."""
+    """Line ends as LF, without a last one that only one of the texts has, unless lines of `replace` end with it."""
     find, new = (text.replace("\r\n", "\n") for text in (change.find, change.replace))
     if find.endswith("\n") and not new.endswith("\n") and new:
         find = find.rstrip("\n")
