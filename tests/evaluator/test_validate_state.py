@@ -15,6 +15,7 @@ from cutesmith_evaluator.worker.candidate import load_candidate
 from cutesmith_evaluator.worker.checks import Outcome, run_checks
 from cutesmith_evaluator.worker.checks_case import Result
 from cutesmith_evaluator.worker.checks_compare import Comparer
+from cutesmith_evaluator.worker.checks_conduct import conduct_of
 from cutesmith_evaluator.worker.checks_redrawn import examine_redrawn, redrawn_case
 from cutesmith_evaluator.worker.checks_run import Examiner
 from cutesmith_evaluator.worker.inputs_plan import Plan
@@ -123,7 +124,8 @@ class Checked:
         self.module = reference.build(CPU)
         self.before = read_state(self.module, set(self.module.state_dict()))
         comparer = Comparer(self.module, CPU, None, str(candidate.path))
-        examiner = Examiner(self.module, reference.file, candidate, CPU, comparer)
+        conduct = conduct_of(candidate.path)
+        examiner = Examiner(self.module, reference.file, candidate, CPU, comparer, conduct)
         self.inputs = reference.inputs(0, CPU)
         self.result: Result = examine_redrawn(examiner, redrawn_case(self.inputs))
         self.comparer = comparer

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
-from torch import nn
+from torch import Tensor, nn
 
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.checks_state import named_state
@@ -124,7 +124,13 @@ class KernelBenchCandidate:
     def _build(self, module: nn.Module) -> nn.Module:
         built = self._reference.construct(self._model)
         state = module.state_dict()
-        if built.state_dict().keys() == state.keys():  # else KernelBench's rule holds: the same seed, the same weights
+        same = (
+            built.state_dict().keys() == state.keys()
+        )  # else KernelBench's rule holds: the same seed, the same weights
+        if same and any(type(tensor) not in (Tensor, nn.Parameter) for tensor in state.values()):
+            built.load_state_dict(state, assign=True)  # on the emulated device: nothing can be moved there
+            return built.train(module.training)
+        if same:
             built.load_state_dict(state)
         device = next((tensor.device for tensor in state.values()), None)
         return (place(built, device) if device else built).train(module.training)

@@ -14,6 +14,7 @@ from cutesmith_evaluator.worker.candidate import LoadedCandidate
 from cutesmith_evaluator.worker.checks_call import DeviceFaultError
 from cutesmith_evaluator.worker.checks_case import Case, Result
 from cutesmith_evaluator.worker.checks_compare import Comparer
+from cutesmith_evaluator.worker.checks_conduct import Conduct, conduct_of
 from cutesmith_evaluator.worker.checks_guard import guard_findings, kernel_module, other_dtypes
 from cutesmith_evaluator.worker.checks_redrawn import examine_redrawn, redrawn_case
 from cutesmith_evaluator.worker.checks_run import Examiner
@@ -73,16 +74,19 @@ def run_checks(
     progress: Callable[[str], None],
     *,
     memory: int | None = None,
+    conduct: Conduct | None = None,
     enough: Callable[[], bool] = lambda: False,
 ) -> Outcome:
     """Every check on `device`. `memory`: bytes that one float64 run may take, by default what is free.
+    `conduct`: made before the candidate was imported.
     `enough`: asked before each check but the first; once it is true, the other ones are left out, and that is said.
 
     Raises TaskError when the reference cannot be used, DeviceFaultError when the device is lost.
     """
     module = reference.build(device)
     comparer = Comparer(module, device, memory, str(candidate.path))
-    examiner = Examiner(module, reference.file, candidate, device, comparer)
+    conduct = conduct or conduct_of(candidate.path)
+    examiner = Examiner(module, reference.file, candidate, device, comparer, conduct)
     outcome = Outcome()
     before = settings(device)
     own = draw(reference, 0, device)
@@ -93,6 +97,7 @@ def run_checks(
         progress("guards")
         _check_guards(examiner, own, outcome)
     restore_settings(before)
+    outcome.findings += conduct.final_findings() if outcome.ok else ()
     _judge_precision(outcome, str(candidate.path))
     return outcome
 

@@ -60,6 +60,11 @@ class EmulatedCandidate:
         """The candidate's own module; None for a `ModelNew`."""
         return getattr(self._candidate, "module", None)
 
+    @property
+    def launches(self) -> int:
+        """A number that grows with every kernel that runs."""
+        return sum(counts.thread_instructions for counts in self.device.counts.values())
+
     def state_names(self, module: nn.Module) -> frozenset[str]:
         return self._candidate.state_names(module)
 

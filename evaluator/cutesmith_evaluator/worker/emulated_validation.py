@@ -13,6 +13,7 @@ from cutesmith_evaluator.worker import dsl
 from cutesmith_evaluator.worker.adopted import TOO_BIG_TO_DRAW, check_on_cpu, input_bytes
 from cutesmith_evaluator.worker.candidate import LoadedCandidate
 from cutesmith_evaluator.worker.checks import Outcome, run_checks
+from cutesmith_evaluator.worker.checks_conduct import Conduct
 from cutesmith_evaluator.worker.emulated import NOT_EMULATED, EmulatedCandidate
 from cutesmith_evaluator.worker.emulated_inputs import reduced
 from cutesmith_evaluator.worker.inputs import Inputs
@@ -26,7 +27,12 @@ _QUICK_S, _FULL_S = 60.0, 300.0  # after which no other check begins
 
 
 def validate_emulated(
-    reference: Reference, candidate: LoadedCandidate, patched: Path | None, plan: Plan, progress: Progress
+    reference: Reference,
+    candidate: LoadedCandidate,
+    patched: Path | None,
+    plan: Plan,
+    progress: Progress,
+    conduct: Conduct,
 ) -> Validation:
     """The verdict on the emulated device; `ok` None where the kernel uses what is not emulated. Raises TaskError."""
     progress("importing the CuTe DSL, once")
@@ -34,9 +40,11 @@ def validate_emulated(
     if (size := input_bytes(reference)) > TOO_BIG_TO_DRAW:
         return Validation(None, DEVICE, findings=(_too_big(reference, size),))
     emulated = EmulatedCandidate(candidate, ARCH)
+    conduct.launches = lambda: emulated.launches
     smaller, cuts = reduced(reference, plan.groups, _support(reference, emulated))
     end = time.monotonic() + (_QUICK_S if plan.quick else _FULL_S)
-    outcome = run_checks(smaller, emulated, torch.device("cpu"), plan, progress, enough=lambda: time.monotonic() > end)
+    enough = lambda: time.monotonic() > end  # noqa: E731
+    outcome = run_checks(smaller, emulated, torch.device("cpu"), plan, progress, conduct=conduct, enough=enough)
     outcome.checks.insert(0, f"emulated device, {ARCH}, {'; '.join(cuts) or 'all sizes as they are'}")
     if patched is not None and outcome.ok:
         progress("the patched class")

@@ -11,6 +11,7 @@ from cutesmith_evaluator.types import Finding, Task, Validation
 from cutesmith_evaluator.worker.adopted import check_on_cpu, check_on_device
 from cutesmith_evaluator.worker.candidate import LoadedCandidate, load_candidate
 from cutesmith_evaluator.worker.checks import Outcome, run_checks
+from cutesmith_evaluator.worker.checks_conduct import Conduct, conduct_of
 from cutesmith_evaluator.worker.emulated import NOT_EMULATED
 from cutesmith_evaluator.worker.emulated_validation import DEVICE, validate_emulated
 from cutesmith_evaluator.worker.failures import TaskError
@@ -38,13 +39,15 @@ def validate(params: Params, progress: Progress) -> Validation:
         return Validation(None, "none", findings=(NO_DEVICE,))
     try:
         reference = load_reference(Task(**params["task"]))
+        conduct = conduct_of(Path(params["candidate"]))
         candidate = load_candidate(Path(params["candidate"]), reference)
+        conduct.require_integrity("being imported")
         if emulated:
-            return validate_emulated(reference, candidate, patched, _plan(params), progress)
+            return validate_emulated(reference, candidate, patched, _plan(params), progress, conduct)
         if device is None:
             assert patched is not None
             return _adopted_without_device(reference, candidate, patched)
-        return _on_device(reference, candidate, patched, device, _plan(params), progress)
+        return _on_device(reference, candidate, patched, device, _plan(params), progress, conduct)
     except TaskError as error:
         if emulated:
             ok = None if error.finding.kind in (NOT_EMULATED, "no-dsl") else False
@@ -75,8 +78,9 @@ def _on_device(
     device: torch.device,
     plan: Plan,
     progress: Progress,
+    conduct: Conduct,
 ) -> Validation:
-    outcome = run_checks(reference, candidate, device, plan, progress)
+    outcome = run_checks(reference, candidate, device, plan, progress, conduct=conduct)
     torch.cuda.empty_cache()
     if patched is not None and outcome.ok:
         progress("the patched class")

@@ -1,6 +1,6 @@
 # kind: 4
 # what: replaces the events' elapsed_time
-# caught: static timer, static monkey-patch
+# caught: static timer, static monkey-patch, dynamic patched
 # task: scaled
 
 import functools

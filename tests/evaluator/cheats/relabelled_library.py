@@ -1,6 +1,6 @@
 # kind: 28
 # what: PyTorch does the work under the name of a kernel
-# caught: static torch-compute
+# caught: static torch-compute, dynamic no-launch, dynamic torch-compute
 # task: scaled
 
 import functools

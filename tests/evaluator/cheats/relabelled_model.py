@@ -1,6 +1,6 @@
 # kind: 28
 # what: KernelBench's contract, PyTorch does the work
-# caught: static torch-compute
+# caught: static torch-compute, dynamic torch-compute
 # task: scaled
 
 import functools

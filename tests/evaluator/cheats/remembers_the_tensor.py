@@ -1,6 +1,6 @@
 # kind: own
 # what: recognises a tensor that it has seen
-# caught: static pointer-key, dynamic no-launch
+# caught: static pointer-key
 # task: scaled
 
 import functools

@@ -1,6 +1,6 @@
 # kind: 21
 # what: returns a copy of the input
-# caught: dynamic wrong-values, dynamic no-launch
+# caught: dynamic no-launch
 # task: scaled
 
 import functools

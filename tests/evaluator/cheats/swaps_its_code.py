@@ -1,6 +1,6 @@
 # kind: 33
 # what: replaces the reference's code object
-# caught: static calls-reference, static introspection
+# caught: static calls-reference, static introspection, dynamic patched
 # task: scaled
 
 import functools

@@ -1,6 +1,6 @@
 # kind: 37
 # what: lets PyTorch's products run in TF32
-# caught: static changes-settings
+# caught: static changes-settings, dynamic changes-settings
 # task: scaled
 
 import functools
