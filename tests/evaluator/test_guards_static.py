@@ -42,6 +42,16 @@ def test_no_honest_kernel_is_rejected(candidate: Judged):
     assert all(finding.severity == "information" for finding in findings)
 
 
+def test_the_page_has_a_row_for_every_cheat():
+    page = (Path(__file__).parents[2] / "docs" / "evaluator.md").read_text()
+    rows = {line for line in page.splitlines() if line.startswith("| ") and "`" in line}
+    for cheat in cheats():
+        caught = ", ".join(f"{how} `{kind}`" for how, kind in cheat.caught)
+        assert f"| {cheat.kind} | `{cheat.name}` | {cheat.what} | {caught} |" in rows
+    assert f"{len(disguised())}\nways" in page
+    assert f"{len(honest())} honest kernels" in page
+
+
 def test_there_are_enough_honest_kernels():
     assert len(honest()) >= 40
 
