@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from pathlib import Path
 from typing import get_args
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from cutesmith_agent.llm.catalogue import default_model, known, newest
 from cutesmith_agent.llm.port import Usage
 from cutesmith_agent.llm.settings import ModelSettings, SettingsError, Wish, read_settings
+from cutesmith_agent.refine.changes import changes
 from cutesmith_agent.refine.evidence import with_evidence_section
 from cutesmith_agent.refine.prompts import filled
 from cutesmith_agent.refine.wording import listing, without_paths
@@ -138,6 +140,22 @@ def test_every_category_has_a_menu() -> None:
 
 def test_a_listing_counts_from_one_and_marks_lines() -> None:
     assert listing("a\nb\n", frozenset({2})) == "   1| a\n   2> b"
+
+
+LINES = st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=40)
+
+
+@given(LINES, LINES, st.sets(st.integers(1, 40), max_size=3))
+def test_a_change_shows_every_line_that_is_new_gone_or_marked(old: list[str], new: list[str], marked: set[int]) -> None:
+    shown = changes("\n".join(old), "\n".join(new), frozenset(marked)).split("\n")
+    numbered = {int(line[:4]): line[6:] for line in shown if line[:4].strip().isdigit()}
+    assert all(new[number - 1] == text for number, text in numbered.items())
+    assert marked & set(range(1, len(new) + 1)) <= set(numbered)
+    added = [line[6:] for line in shown if line[4] == "+"]
+    kept = Counter(new) - Counter(added)
+    gone = [line[6:] for line in shown if line.startswith("    - ")]
+    if not marked:
+        assert kept == Counter(old) - Counter(gone)
 
 
 def test_values_are_filled_in_as_they_are() -> None:

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
 import model_kernels as kernels
-from cutesmith_agent.evaluator import Evaluator
-from cutesmith_agent.job import Job
-from cutesmith_agent.llm.access import Models
-from cutesmith_agent.llm.anthropic_model import AnthropicModel
-from cutesmith_agent.llm.settings import Wish
-from cutesmith_agent.loop import Makers
-from cutesmith_agent.recipes import propose, with_header
-from cutesmith_agent.running import run_job
-from cutesmith_agent.store.opening import open_store
 from cutesmith_evaluator.types import Task
-from model_rig import DEFAULT, KEY
+from flip_job import make_project, run_flip
+from model_rig import KEY
 from pipeline import KeptWorker
 from scripted_messages import ScriptedMessages, kernel, patch
 
@@ -34,27 +24,7 @@ def worker() -> Iterator[KeptWorker]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "flip.py").write_text(kernels.MODULE)
-    return tmp_path
-
-
-def run(project: Path, worker: KeptWorker, url: str) -> dict[str, Any]:
-    with open_store(project).store as store:
-        store.set_consent(url.removeprefix("http://"), granted=True)
-    job = Job(
-        kind="optimize",
-        task=Task(str(project / "flip.py"), "Flip"),
-        workspace=str(project),
-        interpreter=sys.executable,
-        archs=("sm_90a",),
-        device="emulated",
-        proposer="llm",
-        model=Wish(model=DEFAULT, base_url=url),
-    )
-    models = Models(lambda granted: AnthropicModel(granted.settings, granted.key), lambda: DEFAULT)
-    makers = Makers(propose, with_header)
-    return run_job(job, lambda: cast(Evaluator, worker), makers, lambda event: None, models).to_json()
+    return make_project(tmp_path, kernels.MODULE)
 
 
 def test_from_nothing_to_a_right_kernel(project: Path, worker: KeptWorker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +36,7 @@ def test_from_nothing_to_a_right_kernel(project: Path, worker: KeptWorker, monke
         patch(kernels.NO_TAIL, kernels.WITH_TAIL, "covers the tail"),
     ]
     with ScriptedMessages(acts) as endpoint:
-        report = run(project, worker, endpoint.url)
+        report = run_flip(project, worker, endpoint, device="emulated", archs=("sm_90a",))
         requests = endpoint.requests
     stages = [(one["stage"], one["ok"]) for one in report["candidates"]]
     assert stages == [("compile", False), ("validate", False), ("validate", True), ("validate", True)]

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from cutesmith_agent.job import Job
 from cutesmith_agent.llm.catalogue import known, price_source
-from cutesmith_agent.llm.port import ChatModel
+from cutesmith_agent.llm.port import ChatModel, Usage
 from cutesmith_agent.llm.settings import KEY_NAME, ModelSettings, SettingsError, read_settings
 from cutesmith_agent.store.store import Store
 from cutesmith_evaluator.types import Finding
 
-TYPICAL_DOLLARS = {"claude-opus-5-5": 0.6}  # of one job of ten rounds; docs/agent.md says how it was measured
+# Of one job of ten rounds: input as docs/agent.md measures it, output as CuTeGen's saved runs of that length have it.
+TYPICAL = Usage(cache_write=55_000, cache_read=130_000, output=98_000)
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,5 @@ def _cost(settings: ModelSettings) -> str:
     entry = known(settings.model)
     if entry is None:
         return f"Its price is not known here: a job is bounded by {settings.max_tokens:,} tokens alone."
-    typical = TYPICAL_DOLLARS.get(settings.model)
-    usual = f"A job usually costs about ${typical:.2f}; {bound}" if typical else f"A job costs {bound}"
-    return f"{usual} (prices: {price_source()})."
+    typical = f"A job of ten rounds costs about ${entry.price.dollars(TYPICAL):.2f}"
+    return f"{typical}, {bound} (prices: {price_source()})."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -11,9 +12,11 @@ from cutesmith_agent.llm.port import Part, Prompt
 from cutesmith_agent.llm.tools import Bottleneck
 from cutesmith_agent.refine import wording
 from cutesmith_agent.refine.briefing import Briefing
+from cutesmith_agent.refine.changes import changes
 from cutesmith_evaluator.types import Candidate, Category
 
 _FOLDER = Path(__file__).parents[1] / "prompts"
+_SHORTER = 0.5  # of a listing: a change that is longer is shown as a whole file
 _ROWS: tuple[Category, ...] = ("reduction", "normalisation", "softmax", "loss")
 
 
@@ -37,6 +40,14 @@ def _menu(category: Category) -> str:
     return _text("menu_rows" if category in _ROWS else f"menu_{category}").rstrip()
 
 
+@dataclass(frozen=True)
+class Base:
+    """The kernel that a round begins with, and the parts of a prompt that show it."""
+
+    source: str
+    parts: tuple[Part, ...]
+
+
 class Prompts:
     """The prompts for one task."""
 
@@ -54,33 +65,45 @@ class Prompts:
     def restart(self, why: str, tried: Sequence[str]) -> Prompt:
         return self._prompt(Part(filled("restart", why=why, tried=_bullets(tried))))
 
-    def fix(self, source: str, candidate: Candidate, earlier: Sequence[str]) -> Prompt:
-        """`earlier`: the fixes tried on this file's forebears, and what each led to."""
-        errors = [finding.message for finding in candidate.findings]
-        shown = wording.listing(source, wording.marked_lines(candidate))
-        verdict = wording.verdict(candidate, self._briefing.root)
-        before = f"\nFixed so far, in this order:\n{_bullets(earlier)}\n" if earlier else ""
-        knowledge = self._knowledge(errors)
-        return self._prompt(*knowledge, Part(filled("fix", listing=shown, verdict=verdict, earlier=before)))
+    def fix(self, source: str, candidate: Candidate, earlier: Sequence[str], base: Base | None) -> Prompt:
+        """`earlier`: the fixes tried on this file's forebears, and what each led to; `base`: what it was made from."""
+        marked = wording.marked_lines(candidate)
+        told = filled(
+            "fix",
+            file=_failed_file(source, marked, base),
+            verdict=wording.verdict(candidate, self._briefing.root),
+            earlier=f"\nFixed so far, in this order:\n{_bullets(earlier)}\n" if earlier else "",
+        )
+        knowledge = self._knowledge([finding.message for finding in candidate.findings])
+        return self._prompt(*(base.parts if base else ()), *knowledge, Part(told))
 
-    def judge(self, best: Part, profile: Part | None) -> Prompt:
-        return self._prompt(best, *([profile] if profile else []), Part(filled("judge")))
+    def judge(self, base: Base, profile: Part | None) -> Prompt:
+        return self._prompt(*base.parts, *([profile] if profile else []), Part(filled("judge")))
 
-    def code(self, best: Part, profile: Part | None, plan: Bottleneck) -> Prompt:
+    def code(self, base: Base, profile: Part | None, plan: Bottleneck) -> Prompt:
         told = filled("code", bottleneck=plan.bottleneck, evidence=plan.evidence, change=plan.change)
-        return self._prompt(best, *([profile] if profile else []), Part(told))
+        return self._prompt(*base.parts, *([profile] if profile else []), Part(told))
 
-    def best(self, source: str, candidate: Candidate, tried: Sequence[str]) -> Part:
-        """The best kernel and what was tried on it: judge and coder read the same, so the server keeps it for both."""
-        history = f"\nTried on it, or on the way to it:\n{_bullets(tried)}" if tried else ""
-        listing = wording.listing(source)
-        return Part(filled("best", result=wording.result(candidate), listing=listing, history=history), cached=True)
+    def base(self, source: str, candidate: Candidate, tried: Sequence[str]) -> Base:
+        """The best kernel, the same until there is a better one, and what was tried: judge, coder and fixes of a round
+        read both, so the server keeps them."""
+        best = filled("best", result=wording.result(candidate), listing=wording.listing(source))
+        history = (Part(filled("history", tried=_bullets(tried)), cached=True),) if tried else ()
+        return Base(source, (Part(best, cached=True), *history))
 
     def profile(self, figures: str) -> Part:
         return Part(filled("profile", figures=figures))
 
     def _knowledge(self, errors: Sequence[str]) -> list[Part]:
         return []
+
+
+def _failed_file(source: str, marked: frozenset[int], base: Base | None) -> str:
+    """The whole file, or where that is much shorter, how it differs from the kernel shown before."""
+    whole = wording.listing(source, marked)
+    if base is not None and len(told := changes(base.source, source, marked)) < _SHORTER * len(whole):
+        return f"# The best kernel with this change, which failed (numbered as the changed file)\n{told}"
+    return f"# The file, which failed\n{whole}"
 
 
 def again(prompt: Prompt, reason: str) -> Prompt:

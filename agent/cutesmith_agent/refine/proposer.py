@@ -12,7 +12,7 @@ from cutesmith_agent.recipes.contract import Draft
 from cutesmith_agent.refine import profile, wording
 from cutesmith_agent.refine.asking import Asker, StoppedError
 from cutesmith_agent.refine.briefing import Briefing
-from cutesmith_agent.refine.prompts import Prompts
+from cutesmith_agent.refine.prompts import Base, Prompts
 from cutesmith_agent.subject import candidate_id
 from cutesmith_agent.tuning import ranking
 from cutesmith_agent.verdicts import median_ms
@@ -79,15 +79,18 @@ class Refiner:
             prompt = self._prompts.restart("The first beginning could not be mended.", failures)
         return None
 
-    def _mended(self, draft: Draft, fixes: int, label: str) -> Generator[Step, Candidate, Trial]:
-        """The draft, and what its fixes led to: the first that did not fail, or the last."""
+    def _mended(
+        self, draft: Draft, fixes: int, label: str, base: Base | None = None
+    ) -> Generator[Step, Candidate, Trial]:
+        """The draft, and what its fixes led to: the first that did not fail, or the last. `base`: what the draft is a
+        change to."""
         earlier: list[str] = []
         trial = Trial(draft, (yield self._step(draft, f"{label}: {draft.title or 'a first file'}")))
         for number in range(1, fixes + 1):
             self._note(trial)
             if trial.candidate.ok is not False:
                 break
-            prompt = self._prompts.fix(trial.draft.source, trial.candidate, earlier)
+            prompt = self._prompts.fix(trial.draft.source, trial.candidate, earlier, base)
             draft = self.asker.change(prompt, "fix", trial.draft.source)
             trial = Trial(draft, (yield self._step(draft, f"{label}, fix {number}: {draft.title}")))
             failed = trial.candidate.ok is False
@@ -122,11 +125,11 @@ class Refiner:
     def _improved(self, best: Trial, *, with_profile: bool) -> Generator[Step, Candidate, Trial]:
         """One round: name the bottleneck, relieve it, mend what that broke."""
         self._round += 1
-        shown = self._prompts.best(best.draft.source, best.candidate, self._tried)
+        base = self._prompts.base(best.draft.source, best.candidate, self._tried)
         figures = self._figures(best.candidate) if with_profile else None
-        plan = self.asker.bottleneck(self._prompts.judge(shown, figures), "judge")
-        draft = self.asker.change(self._prompts.code(shown, figures, plan), "code", best.draft.source)
-        made = yield from self._mended(draft, ROUND_FIXES, f"round {self._round}")
+        plan = self.asker.bottleneck(self._prompts.judge(base, figures), "judge")
+        draft = self.asker.change(self._prompts.code(base, figures, plan), "code", best.draft.source)
+        made = yield from self._mended(draft, ROUND_FIXES, f"round {self._round}", base)
         return self._recorded(best, made)
 
     def _restarted(self, best: Trial) -> Generator[Step, Candidate, Trial]:
