@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 
+import mma_tile
 from cutesmith_evaluator.emulator.device import Device
 from cutesmith_evaluator.emulator.launch import Launch
 from cutesmith_evaluator.emulator.memory import Allocation
@@ -84,6 +85,8 @@ def main() -> None:
             checked = max(rate(name, elements, count_traffic=False) for _ in range(3))
             counted = max(rate(name, elements, count_traffic=True) for _ in range(3))
             print(f"{name:7} {elements:8} {checked / 1e6:9.0f} {counted / 1e6:20.0f}")
+    tile = min(mma_tile.seconds() for _ in range(3))
+    print(f"256 x 256 x 64 float16 tile by mma.sync, checked: {tile:.3f} s")
 
 
 if __name__ == "__main__":

@@ -109,13 +109,13 @@ def _product(lowering: Lowering, words: Words, kinds: tuple[str, str], accumulat
     if SIZES[a] == 1:
         smallest = (SMALLEST_EXPONENTS[a], SMALLEST_EXPONENTS[b])
         if is_hopper(lowering.arch):
-            return partial(_of_eighths_as_halves, rule=rule_of(lowering.arch, "f16", form), accumulator=form)
+            return partial(of_eighths_as_halves, rule=rule_of(lowering.arch, "f16", form), accumulator=form)
         return partial(accumulate, smallest=smallest, rule=EIGHT_BIT, accumulator=form)
     least = SMALLEST_EXPONENTS[a]
     return partial(accumulate, smallest=(least, least), rule=rule_of(lowering.arch, a, form), accumulator=form)
 
 
-def _of_eighths_as_halves(a: Array, b: Array, c: Array, *, rule: Any, accumulator: Accumulator) -> Array:
+def of_eighths_as_halves(a: Array, b: Array, c: Array, *, rule: Any, accumulator: Accumulator) -> Array:
     """Hopper's mma.sync widens to float16: lower halves of all registers, then upper ones, then c on its own."""
     if a.shape[-1] == 16:
         return accumulate(a, b, c, (-14, -14), rule, accumulator)
