@@ -51,10 +51,20 @@ class HostFunction:
         packed = [shape.packed(values) for shape, values in zip(self.shapes, arguments, strict=True)]
         self._call(self._entry, packed)
 
+    def call_packed(self, addresses: Sequence[int]) -> None:
+        """`addresses`: of the arguments as the host code takes them. Raises EmulationError."""
+        if len(addresses) != len(self.shapes):
+            words = f"the host code takes {len(self.shapes)} arguments where {len(addresses)} are known"
+            raise UnsupportedError(f"{words}: such arguments are not emulated yet")
+        self._call_at(self._entry, addresses)
+
     def _call(self, name: str, arguments: list[bytearray]) -> None:
-        result = I32(0)
         buffers = [(ctypes.c_char * len(each)).from_buffer(each) for each in arguments]
-        slots = [ctypes.addressof(buffer) for buffer in buffers] + [ctypes.addressof(result)]
+        self._call_at(name, [ctypes.addressof(buffer) for buffer in buffers])
+
+    def _call_at(self, name: str, addresses: Sequence[int]) -> None:
+        result = I32(0)
+        slots = [*addresses, ctypes.addressof(result)]
         pointers = (PTR * len(slots))(*slots)
         self._error = None
         ctypes.CFUNCTYPE(None, PTR)(self._engine.raw_lookup(name))(ctypes.addressof(pointers))

@@ -132,6 +132,36 @@ def replaced_compile(replacement: Compile) -> Iterator[None]:
         CompileCallable.__call__ = original
 
 
+@contextmanager
+def replaced_calls(replacement: Callable[[Callable[[str], Any], tuple[Any, ...], dict[str, Any]], Any]) -> Iterator[None]:
+    """Inside, a call of a `@cute.jit` function that is not compiled yet is `replacement(compile, args, kwargs)`.
+
+    `compile(options)` compiles it for these arguments.
+    """
+    from cutlass._mlir import ir  # pyright: ignore[reportMissingImports]
+    from cutlass.base_dsl import compiler  # pyright: ignore[reportMissingImports]
+    from cutlass.base_dsl.dsl import BaseDSL  # pyright: ignore[reportMissingImports]
+
+    original = BaseDSL._func
+
+    def call(self: Any, body: Any, *args: Any, **kwargs: Any) -> Any:
+        traced = ir.Context.current is not None and ir.InsertionPoint.current is not None
+        if traced or kwargs.get("compile_only"):
+            return original(self, body, *args, **kwargs)
+
+        def compiled(options: str) -> Any:
+            self.compile_options = compiler._parse_compile_options_from_str(options)
+            return original(self, body, *args, **kwargs, compile_only=True, no_cache=True)
+
+        return replacement(compiled, args, kwargs)
+
+    BaseDSL._func = call
+    try:
+        yield
+    finally:
+        BaseDSL._func = original
+
+
 def execution_engine(host: Any) -> Any:
     """MLIR's ExecutionEngine over a compiled function's `ir_module`."""
     from cutlass._mlir.execution_engine import ExecutionEngine  # pyright: ignore[reportMissingImports]

@@ -8,7 +8,7 @@ tensor as its pointer, its dynamic extents and its dynamic strides.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,13 @@ def emulated_compiles(arch: str, scratch: Path | None, device: Device, propertie
             made = original(self, function, *args, **kwargs)
             return EmulatedFunction(made, Path(folder), args, device, properties)
 
-    with dsl.replaced_compile(compile_emulated):
+    def call_emulated(compiled: Callable[[str], Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+            made = compiled(f"--gpu-arch {arch} --keep-ptx --generate-line-info --dump-dir {folder}")
+            function = EmulatedFunction(made, Path(folder), args, device, properties)
+        function(*args, **kwargs)
+
+    with dsl.replaced_compile(compile_emulated), dsl.replaced_calls(call_emulated):
         yield
 
 
@@ -54,13 +60,24 @@ class EmulatedFunction:
         if not texts:
             raise UnsupportedError("cute.compile left no PTX: this version of the DSL is not supported")
         self._engine = dsl.execution_engine(made.ir_module)
+        self._made = made
         self._expected = [each for each in compiled_for if _is_runtime(each)]
         self._run = HostFunction(self._engine, str(made.ir_module), texts[0].read_text(), device, properties)
-        if len(self._run.shapes) != len(self._expected):
+        # Without stand-ins for tensors and streams the DSL itself knows how its arguments are packed.
+        self._packs_itself = not any(_is_fake(each) for each in compiled_for)
+        if not self._packs_itself and len(self._run.shapes) != len(self._expected):
             raise UnsupportedError("a function compiled for nested or optional arguments is not emulated yet")
 
-    def __call__(self, *args: Any) -> None:
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Raises EmulationError."""
+        if not self._packs_itself:
+            self._call_as_compiled_for(*args, **kwargs)
+            return
+        pointers, kept = self._made.generate_execution_args(*args, **kwargs)
+        self._run.call_packed([getattr(pointer, "value", pointer) or 0 for pointer in pointers])
+        del kept  # what the pointers point at
+
+    def _call_as_compiled_for(self, *args: Any) -> None:
         given = iter(args)
         streams = sum(_is_stream(each) for each in self._expected)
         takes_stream = len(args) == len(self._expected)
@@ -81,6 +98,10 @@ class EmulatedFunction:
 
 def _is_stream(value: Any) -> bool:
     return type(value).__name__ in ("_FakeStream", "CUstream")
+
+
+def _is_fake(value: Any) -> bool:
+    return type(value).__name__.startswith("_Fake")
 
 
 def _is_fake_tensor(value: Any) -> bool:
