@@ -1,4 +1,4 @@
-"""NVIDIA's own CuTe DSL examples on the emulated device: `python benchmarks/peer_examples.py CUTLASS/examples/python/CuTeDSL`.
+"""NVIDIA's own CuTe DSL examples on the emulated device: give it the folder examples/python/CuTeDSL of CUTLASS.
 
 Each runs in a process of its own, with the small sizes below, and compares its result itself. What is printed is the
 table of docs/emulator.md. `--only WORD` runs those whose path has it; `--one PATH ARGUMENTS...` runs one, here.
@@ -14,9 +14,10 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-LIMIT_S = 300.0
+LIMIT_S = 120.0
 NOT_RUN = "not run"
 
 
@@ -30,15 +31,106 @@ class Example:
 
 
 HOPPER, AMPERE = "sm_90a", "sm_80"
-GEMM = "cute/hopper/kernel/dense_gemm"
 NO_TIMING = "--warmup_iterations 0 --iterations 1"
+GEMM = f"{NO_TIMING} --tile_shape_mn 128,128"
+
+
+def hopper(name: str, arguments: str) -> Example:
+    return Example(f"cute/hopper/kernel/{name}.py", HOPPER, arguments)
+
+
+def ampere(name: str, arguments: str) -> Example:
+    return Example(f"cute/ampere/kernel/{name}.py", AMPERE, arguments)
+
+
+KERNELS = (
+    hopper("cta_norm/cta_norm", f"--M 4 --N 1024 {NO_TIMING}"),
+    hopper("dense_gemm/dense_gemm", f"--mnkl 256,256,192,1 --cluster_shape_mn 2,1 {GEMM}"),
+    hopper("dense_gemm/dense_gemm_persistent", f"--mnkl 256,256,192,1 {GEMM}"),
+    hopper("dense_gemm/dense_gemm_fp8_2xacc", f"--mnkl 256,256,256,1 {GEMM}"),
+    hopper("dense_gemm/dense_gemm_fp8_gelu_persistent", f"--mnkl 256,256,256,1 {GEMM}"),
+    hopper("grouped_gemm/grouped_gemm", f"--num_groups 2 --problem_sizes_mnkl (128,128,128,1),(128,256,64,1) {GEMM}"),
+    hopper("attention/fmha", f"--q_shape 1,128,2,64 --k_shape 1,128,2,64 {NO_TIMING}"),
+    ampere("elementwise/elementwise_add", f"--M 64 --N 128 {NO_TIMING}"),
+    ampere("elementwise/elementwise_apply", f"--M 64 --N 128 {NO_TIMING}"),
+    ampere("dense_gemm/sgemm", f"--mnk 128,128,64 {NO_TIMING}"),
+    ampere("dense_gemm/tensorop_gemm", f"--mnkl 128,128,64,1 {NO_TIMING}"),
+    ampere(
+        "attention/flash_attention_v2",
+        f"--batch_size 1 --seqlen_q 128 --seqlen_k 128 --num_head 1 --head_dim 64 {NO_TIMING}",
+    ),
+    ampere("attention/hstu_attention", "--batch_size 1 --seqlen_q 128 --seqlen_kv 128 --num_head 1 --head_dim 64"),
+)
+PRIMITIVES = (
+    "async_pipeline",
+    "bar_warp_sync",
+    "barrier_cta_red",
+    "barrier_cta_sync",
+    "basic_types",
+    "cp_async_bulk",
+    "cp_async_bulk_prefetch",
+    "cp_async_mbarrier_arrive_cluster",
+    "cp_async_mbarrier_arrive_cta",
+    "cp_async_shared_global",
+    "cp_async_shared_global_swizzled",
+    "elect_sync",
+    "ldmatrix_stmatrix",
+    "mapa",
+    "mbarrier",
+    "mbarrier_lifecycle",
+    "pipeline_software_fill",
+    "red",
+    "redux_sync",
+    "shfl_sync",
+    "vote_sync",
+    "warp_named_barrier",
+    "reduction/block_smem_reduce",
+    "reduction/cluster_smem_reduce",
+    "reduction/thread_vector_reduce",
+    "reduction/warp_vector_reduce",
+    "tma/tma_1cta_mbarrier",
+    "tma/tma_load_store",
+    "tma/tma_load_to_ldmatrix",
+    "tma/tma_multicast",
+    "tma/tma_pipeline_count2",
+    "tma/tma_pipeline_pingpong",
+    "tma/tma_pipeline_single_warp",
+    "tma/tma_pipeline_warpspec",
+    "tma/tma_store",
+    "tma/tma_swizzle_modes",
+    "tma/tma_tensormap_replace",
+    "tutorial/01_hello_world",
+    "tutorial/02_naive_gemm",
+    "tutorial/03_gemm_tiled_smem",
+    "tutorial/04_tma_load",
+    "tutorial/05_minimal_tensor_mma",
+    "tutorial/06_softmax",
+    "tutorial/07_vectorized_array",
+    "tutorial/08_mlir_value_tree_debug",
+    "tutorial/09_tma_4d_to_2d",
+    "tutorial/10_minimal_tensor_mma_fp8",
+    "tutorial/gemm_M128_N128_Kany_TN_warpspec_multistage",
+)
+TUTORIALS = (
+    "call_bypass_dlpack",
+    "call_from_jit",
+    "cooperative_launch",
+    "dataclass_immutable",
+    "dynamic_smem_size",
+    "inline_ptx",
+    "programmatic_dependent_launch",
+    "smem_allocator",
+    "torch_fake_tensor",
+)
 EXAMPLES = (
-    Example(f"{GEMM}/dense_gemm.py", HOPPER, f"--mnkl 256,128,192,1 --tile_shape_mn 128,128 {NO_TIMING}"),
+    *KERNELS,
+    *(Example(f"experimental/primitives/{name}.py", HOPPER) for name in PRIMITIVES),
+    *(Example(f"dsl_tutorials/{name}.py", HOPPER) for name in TUTORIALS),
 )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description="NVIDIA's CuTe DSL examples on the emulated device.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--one", nargs=argparse.REMAINDER)
@@ -71,6 +163,7 @@ def run(folder: Path, example: Example) -> tuple[str, float]:
 def run_here(path: Path, arch: str, arguments: list[str]) -> None:
     """The example as a program, on the emulated device."""
     from cutlass.cute import testing  # pyright: ignore[reportMissingImports]
+    from cutlass.utils import HardwareInfo  # pyright: ignore[reportMissingImports]
 
     from cutesmith_evaluator.emulator.device import Device
     from cutesmith_evaluator.emulator.faults import EmulationError
@@ -86,6 +179,8 @@ def run_here(path: Path, arch: str, arguments: list[str]) -> None:
     device = Device(count_traffic=False)
     allocations = Allocations(device.memory)
     testing.benchmark = lambda *_, **__: 0.0  # nothing to time here
+    HardwareInfo.__init__ = lambda *_: None
+    HardwareInfo.get_max_active_clusters = lambda *_, **__: 2  # few, so that blocks have more than one tile
     sys.argv = [str(path), *arguments]
     sys.path.insert(0, str(path.parent))
     with ExitStack() as stack:
@@ -105,9 +200,14 @@ def move_by_hand(allocations: Any) -> None:
     """`.cuda()`, `.cpu()` and `.to(device)`, which ask a torch without CUDA for what it has not."""
     import torch
 
-    from cutesmith_evaluator.worker.emulated_tensor import EmulatedTensor
+    from cutesmith_evaluator.worker.emulated_tensor import EmulatedTensor, aligned
 
-    move = torch.Tensor.to
+    move, tolist = torch.Tensor.to, torch.Tensor.tolist
+    torch.cuda.Stream = lambda *_, **__: torch.cuda.current_stream()
+    torch.cuda.Event = lambda *_, **__: SimpleNamespace(record=ignore, synchronize=ignore, elapsed_time=lambda _: 0.0)
+
+    def ignore(*_: object) -> None:
+        return None
 
     def is_device(value: object) -> bool:
         return isinstance(value, torch.device) or (isinstance(value, str) and value.split(":")[0] in ("cuda", "cpu"))
@@ -119,12 +219,13 @@ def move_by_hand(allocations: Any) -> None:
         return made if device is None else cuda(made) if "cuda" in str(device) else cpu(made)
 
     def cuda(self: Any, *_: Any, **__: Any) -> Any:
-        return self if isinstance(self, EmulatedTensor) else EmulatedTensor(self.detach().clone(), allocations)
+        return self if isinstance(self, EmulatedTensor) else EmulatedTensor(aligned(self.detach().clone()), allocations)
 
     def cpu(self: Any, *_: Any, **__: Any) -> Any:
         return self.host.clone() if isinstance(self, EmulatedTensor) else self
 
     torch.Tensor.to, torch.Tensor.cuda, torch.Tensor.cpu = to, cuda, cpu
+    torch.Tensor.tolist = lambda self: tolist(cpu(self))
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ FAULTS = (
     Fault(
         "no cluster barrier", CENTER, "cute.arch.cluster_wait()\n        if", "if", "race", "store_async", "initialises"
     ),
-    Fault("a stage filled anew while it is read", GEMM, DONE, "", "race", "cute.copy(loadA", "a wgmma of warp 4 read"),
+    Fault("a stage filled anew while read", GEMM, DONE, "", "race", "cute.copy(loadA", "a wgmma of the group"),
     Fault("sums looked at too early", SHORT, DONE, "", "in-flight-register", "tCg[i] = sums", "wgmma.wait_group"),
     Fault("no wait for a full stage", GEMM, FULL, "pass", "race", "cute.gemm(", "a bulk copy wrote"),
     Fault("no wait for an empty stage", GEMM, EMPTY, "pass", "race", "cute.copy(loadA", "a bulk copy wrote"),

@@ -10,6 +10,7 @@ from cutesmith_evaluator.emulator.ptx import Group, Instruction, Kernel, Operand
 
 _ENDS = ("bra", "ret", "exit", "barrier", "trap")
 _BY_WARPS = ("mbarrier", "wgmma", "mapa")
+_GATES = ("mbarrier.test_wait", "mbarrier.try_wait", "barrier.cluster.wait", "wgmma.fence")
 _REMOTE = ["st", "async"]
 _NO_RESULT = ("st", "red", "bra", "bar", "barrier", "ret", "exit", "membar", "fence", "prefetch")
 
@@ -78,10 +79,7 @@ def ends_block(instruction: Instruction) -> bool:
 
 def is_gate(instruction: Instruction) -> bool:
     """Whether threads may be held before it until something has come to pass."""
-    return any(word in instruction.words for word in ("test_wait", "try_wait")) or instruction.words[1:3] == [
-        "cluster",
-        "wait",
-    ]
+    return any(instruction.opcode.startswith(name) for name in _GATES)
 
 
 def _orders_warps(instruction: Instruction) -> bool:

@@ -16,6 +16,7 @@ from cutesmith_evaluator.emulator.launch import Launch, Triple
 from cutesmith_evaluator.emulator.packing import Value, entry_of
 from cutesmith_evaluator.emulator.properties import Properties
 from cutesmith_evaluator.emulator.ptx import Kernel
+from cutesmith_evaluator.emulator.tensormaps import Encoding
 
 I32, I64, PTR = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
 _FAILED = 1  # any CUDA error: the exception is kept and raised when the host code has returned
@@ -108,6 +109,8 @@ class HostFunction:
             "_cudaKernelSetAttributeForDevice": ([PTR, I32, I32, I32], ignore),
             "_cudaLaunchKernel": ([PTR, I32, I32, I32, I32, I32, I32, PTR, I64, PTR], self._launch_plain),
             "_cudaLaunchKernelEx": ([PTR, PTR, PTR], self._launch),
+            "_cuTensorMapEncodeTiled": ([PTR, I32, I32, PTR, PTR, PTR, PTR, PTR, I32, I32, I32, I32], _encode_map),
+            "cuda_dialect_assert_success": ([I32], ignore),
             occupancy: ([PTR, PTR, I32, I64], self._occupancy),
         }
 
@@ -164,6 +167,19 @@ def _argument_bytes(kernel: Kernel, arguments: int) -> bytes:
         start = parameter.offset
         data[start : start + parameter.size] = ctypes.string_at(pointers[number], parameter.size)
     return bytes(data)
+
+
+def _encode_map(where: int, kind: int, rank: int, address: int, *rest: int) -> None:
+    """cuTensorMapEncodeTiled"""
+    extents, strides, box, steps, interleave, swizzle, _, fill = rest
+
+    def numbers(place: int, count: int, form: str) -> tuple[int, ...]:
+        return struct.unpack(f"<{count}{form}", ctypes.string_at(place, struct.calcsize(f"<{count}{form}")))
+
+    sizes = (numbers(extents, rank, "Q"), numbers(strides, rank - 1, "Q"), numbers(box, rank, "I"))
+    encoding = Encoding(kind, address or 0, *sizes, numbers(steps, rank, "I"), interleave, swizzle, fill)
+    data = encoding.bytes()
+    ctypes.memmove(where, data, len(data))
 
 
 def _write(where: int, kind: Any, value: int) -> None:

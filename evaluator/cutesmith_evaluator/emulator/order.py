@@ -1,9 +1,9 @@
 """What happened before what, for kernels whose warps wait for each other in other ways than by whole blocks.
 
 Every warp has a vector clock: how much it knows of each agent of its cluster. Agents are the warps themselves, the
-`wgmma` of each warp, the bulk stores of each warp, and the meeting points: barriers in memory, on behalf of the bulk
-copies that complete there. An access is ordered after an earlier one if its warp knows of that one's agent as much as
-the agent's clock was. A second vector holds what is known *and* fenced for the asynchronous proxy.
+`wgmma` of each warp group, the bulk stores of each warp, and the meeting points: barriers in memory, on behalf of the
+bulk copies that complete there. An access is ordered after an earlier one if its warp knows of that one's agent as much
+as the agent's clock was. A second vector holds what is known *and* fenced for the asynchronous proxy.
 
 Coarser than threads: what one lane of a warp has waited for, the others know too.
 """
@@ -129,12 +129,14 @@ class Order:
         of = f"warp {warp}" + (f" of block {block} of the cluster" if self.group > self._warps else "")
         if column >= self._fixed:
             return "a bulk copy"
-        return (of, f"a wgmma of {of}", f"a bulk store of {of}")[kind]
+        return (of, f"a wgmma of the group of {of}", f"a bulk store of {of}")[kind]
 
     # Accesses of the asynchronous proxy
 
     def wgmma(self, warp: int, group: int) -> Agent:
-        return Agent(warp, self.group + int(self._own[warp]), group)
+        """Of the whole warp group: who has waited for it knows that all four warps' parts are done."""
+        first = warp - warp % self._warps % 4
+        return Agent(warp, self.group + int(self._own[first]), group)
 
     def bulk_store(self, warp: int, group: int) -> Agent:
         return Agent(warp, 2 * self.group + int(self._own[warp]), group)

@@ -1,6 +1,6 @@
 """Tensor maps: the 128 bytes that describe a tensor in global memory to the bulk copies, as the host code writes them.
 
-The host code of CuTe DSL fills the bytes itself, without a call of cuTensorMapEncodeTiled. Seen in what
+The host code of CuTe DSL mostly fills the bytes itself, without a call of cuTensorMapEncodeTiled. Seen in what
 nvidia-cutlass-dsl 4.8.1 writes, in words of 64 bits: 0 the address; 1 the kind below, and from bit 32 the strides over
 16, one for each dimension after the first, going on through words 2 and 3; their bits above 36 from bit 32 of word 3;
 from word 4 the extents less 1, 32 bits each; in word 6 from bit 56, and on in word 7, the box's extents less 1, 8 bits.
@@ -12,7 +12,7 @@ import struct
 from dataclasses import dataclass
 from functools import lru_cache
 
-from cutesmith_evaluator.emulator.faults import UnsupportedError
+from cutesmith_evaluator.emulator.faults import FaultError, UnsupportedError
 
 BYTES = 64  # of those 128 that are used; the others are left as they were
 _SIZES = {0: 1, 1: 2, 2: 4, 4: 8, 6: 2, 7: 4, 9: 8, 10: 2}  # of an element, in bytes, by the code of its type
@@ -40,6 +40,53 @@ class TensorMap:
         for extent in self.box:
             count *= extent
         return count
+
+
+# cuTensorMapEncodeTiled's numbers for the types of elements, as codes of the above.
+_DRIVER_CODES = {0: 0, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 6, 7: 7, 8: 9, 9: 10}
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """What cuTensorMapEncodeTiled is given. `strides` in bytes, without the first dimension's."""
+
+    kind: int
+    address: int
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    steps: tuple[int, ...]
+    interleave: int
+    swizzle: int
+    fill: int
+
+    def bytes(self) -> bytes:
+        """Those that are used. Raises FaultError for what CUDA refuses, UnsupportedError for what is not known here."""
+        if self.kind not in _DRIVER_CODES or self.interleave or self.fill or set(self.steps) != {1}:
+            raise UnsupportedError("a tensor map of such a type, interleaved, with steps or filled is not emulated yet")
+        code = _DRIVER_CODES[self.kind]
+        self._check(_SIZES[code])
+        low = _MARK | len(self.extents) - 1 << 4 | code << 7 | self.swizzle << 13
+        parts = [stride // 16 for stride in self.strides] + [0] * (5 - len(self.extents))
+        last = [extent - 1 for extent in self.extents] + [0] * (5 - len(self.extents))
+        box = [extent - 1 for extent in self.box] + [0] * (5 - len(self.box))
+        halves = [part & 0xFFFFFFFF for part in parts]
+        upper = sum((part >> 32 & 15) << 32 + 4 * place for place, part in enumerate(parts))
+        words = [self.address, low | halves[0] << 32, halves[1] | halves[2] << 32, halves[3] | upper]
+        words += [last[0] | last[1] << 32, last[2] | last[3] << 32, last[4] | box[0] << 56]
+        return struct.pack("<8Q", *words, sum(extent << 8 * place for place, extent in enumerate(box[1:])))
+
+    def _check(self, size: int) -> None:
+        row = self.box[0] * size
+        wrong = {
+            f"its address 0x{self.address:x} is no multiple of 16": self.address % 16,
+            f"of its strides {self.strides} one is no multiple of 16 bytes": any(each % 16 for each in self.strides),
+            f"a row of its box has {row} bytes, no multiple of 16": row % 16,
+            f"its box is {self.box}; extents are 1 to 256": not all(0 < each <= 256 for each in self.box),
+            f"a row of its box has {row} bytes, more than its swizzle": self.swizzle and row > 16 << self.swizzle,
+        }
+        if found := next((words for words, holds in wrong.items() if holds), None):
+            raise FaultError("tensor-map", f"a tensor map cannot be made: {found}")
 
 
 @lru_cache(maxsize=256)

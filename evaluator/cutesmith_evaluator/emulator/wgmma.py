@@ -1,7 +1,7 @@
 """wgmma: a warp group multiplies tiles, of which at least one lies in shared memory, while its threads go on.
 
-Here the product is made at once, warp by warp: a warp's rows need only its own part of A and all of B. Until the warp
-has waited for the group, its registers are not to be looked at, and the shared memory is being read.
+Here the product is made at once, warp by warp: a warp's rows need only its own part of A and all of B. Until a warp has
+waited for the group, its registers are not to be looked at, and the shared memory is being read.
 """
 
 from __future__ import annotations
@@ -171,6 +171,27 @@ class MultiplyGroup:
         whole = blocks.reshape(len(numbers), -1, ROWS, 8).transpose(0, 2, 1, 3).reshape(len(numbers), ROWS, -1)
         kept = batch.spread(batch.values[self.scale]).reshape(-1, WARP)[numbers, 0]
         return np.where(kept[:, None, None], whole, whole.dtype.type(0))
+
+
+@dataclass
+class GroupFence:
+    """wgmma.fence, where the four warps of a group come together; a step and its gate."""
+
+    place: Place | None
+    family: str = "other"
+    timed: bool = False
+
+    def run(self, batch: Batch) -> None:
+        return None
+
+    def passes(self, batch: Batch) -> Array:
+        here = batch.alive if batch.mask is None else batch.mask
+        late = (batch.alive & ~here).reshape(batch.shape.count, -1)
+        groups = np.add.reduceat(late, np.arange(0, batch.shape.padded, _GROUP * WARP), axis=1) == 0
+        return np.repeat(groups, _GROUP * WARP, axis=1)[:, : batch.shape.padded].reshape(-1)
+
+    def waits_for(self, batch: Batch) -> str:
+        return "waits at wgmma.fence for the other warps of its warp group"
 
 
 @dataclass

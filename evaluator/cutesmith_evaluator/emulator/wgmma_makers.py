@@ -13,8 +13,7 @@ from cutesmith_evaluator.emulator.mma import of_integers
 from cutesmith_evaluator.emulator.program import Step
 from cutesmith_evaluator.emulator.ptx import Group, Immediate, Operand
 from cutesmith_evaluator.emulator.tensor_cores import SMALLEST_EXPONENTS, Accumulator, Rule, accumulate, rule_of
-from cutesmith_evaluator.emulator.warps import Nothing
-from cutesmith_evaluator.emulator.wgmma import CommitGroup, MultiplyGroup, Product, Tile, WaitGroup
+from cutesmith_evaluator.emulator.wgmma import CommitGroup, GroupFence, MultiplyGroup, Product, Tile, WaitGroup
 
 if TYPE_CHECKING:
     from cutesmith_evaluator.emulator.lowering import Lowering
@@ -95,7 +94,7 @@ def _product(lowering: Lowering, words: Words, kinds: tuple[str, str], kind: str
 
 
 def _fence(lowering: Lowering, words: Words) -> Step:
-    return Nothing(words.instruction.place)
+    return GroupFence(words.instruction.place)
 
 
 def _commit(lowering: Lowering, words: Words) -> Step:

@@ -133,7 +133,7 @@ def replaced_compile(replacement: Compile) -> Iterator[None]:
 
 
 @contextmanager
-def replaced_calls(replacement: Callable[[Callable[[str], Any], tuple[Any, ...], dict[str, Any]], Any]) -> Iterator[None]:
+def replaced_calls(replacement: Callable[[Compile, tuple[Any, ...], dict[str, Any]], Any]) -> Iterator[None]:
     """Inside, a call of a `@cute.jit` function that is not compiled yet is `replacement(compile, args, kwargs)`.
 
     `compile(options)` compiles it for these arguments.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from dataclasses import dataclass
 
 from torch import Tensor
 
 from cutesmith_evaluator.emulator.memory import Allocation, GlobalMemory
+
+_EXPORTED = 64
 
 
 @dataclass
@@ -22,6 +25,8 @@ class Allocations:
     def __init__(self, memory: GlobalMemory) -> None:
         self._memory = memory
         self._held: dict[int, _Held] = {}
+        # Who takes a tensor over DLPack may outlive it, and nothing tells when it is done: the last ones stay.
+        self.exported: deque[object] = deque(maxlen=_EXPORTED)
 
     def hold(self, owner: object, host: Tensor, *, initialised: bool) -> None:
         """The storage of `host` is allocated for as long as `owner` lives."""

@@ -44,7 +44,7 @@ def emulated_compiles(arch: str, scratch: Path | None, device: Device, propertie
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
             made = compiled(f"--gpu-arch {arch} --keep-ptx --generate-line-info --dump-dir {folder}")
             function = EmulatedFunction(made, Path(folder), args, device, properties)
-        function(*args, **kwargs)
+        function.call_directly(args, kwargs)
 
     with dsl.replaced_compile(compile_emulated), dsl.replaced_calls(call_emulated):
         yield
@@ -61,7 +61,7 @@ class EmulatedFunction:
             raise UnsupportedError("cute.compile left no PTX: this version of the DSL is not supported")
         self._engine = dsl.execution_engine(made.ir_module)
         self._made = made
-        self._expected = [each for each in compiled_for if _is_runtime(each)]
+        self._expected = _runtime_arguments(made, compiled_for)
         self._run = HostFunction(self._engine, str(made.ir_module), texts[0].read_text(), device, properties)
         # Without stand-ins for tensors and streams the DSL itself knows how its arguments are packed.
         self._packs_itself = not any(_is_fake(each) for each in compiled_for)
@@ -76,6 +76,10 @@ class EmulatedFunction:
         pointers, kept = self._made.generate_execution_args(*args, **kwargs)
         self._run.call_packed([getattr(pointer, "value", pointer) or 0 for pointer in pointers])
         del kept  # what the pointers point at
+
+    def call_directly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """With all arguments of the function, those too that are fixed when it is compiled. Raises EmulationError."""
+        self(*self._made.execution_args.get_rectified_args_from_original_args(args, kwargs))
 
     def _call_as_compiled_for(self, *args: Any) -> None:
         given = iter(args)
@@ -96,6 +100,13 @@ class EmulatedFunction:
         self._run(numbers)
 
 
+def _runtime_arguments(made: Any, compiled_for: Sequence[Any]) -> Sequence[Any]:
+    """Without those that are fixed when the function is compiled."""
+    known = made.execution_args
+    bound = [None] if next(iter(known.original_signature.parameters), "") == "self" else []
+    return known.get_rectified_args_from_original_args([*bound, *compiled_for], {})
+
+
 def _is_stream(value: Any) -> bool:
     return type(value).__name__ in ("_FakeStream", "CUstream")
 
@@ -106,11 +117,6 @@ def _is_fake(value: Any) -> bool:
 
 def _is_fake_tensor(value: Any) -> bool:
     return type(value).__name__ == "_FakeTensor"
-
-
-def _is_runtime(value: Any) -> bool:
-    """Constexpr arguments are not in the host code's entry; a number is, when it is one of the DSL's."""
-    return _is_stream(value) or _is_fake_tensor(value) or hasattr(value, "__c_pointers__")
 
 
 def _numbers(value: Any, expected: Any, place: int) -> Sequence[Value]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +14,11 @@ from torch.utils._pytree import tree_map
 from cutesmith_evaluator.worker.emulated_allocations import Allocations
 
 DEVICE = torch.device("cuda", 0)
+_ALIGNMENT = 256  # bytes, of what CUDA allocates
+_DLPACK_CUDA = 2  # kDLCUDA
+_DLPACK_DEVICE = 8  # bytes from the start of a DLTensor to its device's type
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 _CPU = torch.device("cpu")
 _UNWRITTEN = (
     torch.ops.aten.empty.memory_format,
@@ -54,11 +60,15 @@ class EmulatedTensor(Tensor):
         return self.host.data_ptr()
 
     def __dlpack__(self, **_: object) -> Any:
-        """Without a stream to wait for: everything is done at once."""
-        return self.host.__dlpack__()
+        """Without a stream to wait for: everything is done at once. The capsule says that the memory is CUDA's."""
+        self.allocations.exported.append(self)
+        capsule = self.host.__dlpack__()
+        tensor = _capsule_pointer(capsule, b"dltensor")
+        ctypes.cast(tensor + _DLPACK_DEVICE, ctypes.POINTER(ctypes.c_int32))[0] = _DLPACK_CUDA
+        return capsule
 
     def __dlpack_device__(self) -> Any:
-        return self.host.__dlpack_device__()
+        return (_DLPACK_CUDA, 0)
 
     def __repr__(self, *, tensor_contents: object = None) -> str:
         return f"EmulatedTensor({self.host!r})"
@@ -69,6 +79,18 @@ class EmulatedTensor(Tensor):
     ) -> Any:
         allocations = next(tensor.allocations for tensor in _emulated((args, kwargs)))
         return _run(func, args, kwargs or {}, allocations)
+
+
+def aligned(host: Tensor) -> Tensor:
+    """The tensor where an allocation of CUDA could begin: the CPU's are at multiples of 64 bytes alone."""
+    size = host.untyped_storage().nbytes()
+    if not size or host.untyped_storage().data_ptr() % _ALIGNMENT == 0:
+        return host
+    room = bytearray(size + _ALIGNMENT)
+    start = -ctypes.addressof(ctypes.c_char.from_buffer(room)) % _ALIGNMENT
+    flat = torch.frombuffer(memoryview(room)[start : start + size], dtype=host.dtype)
+    made = flat.as_strided(host.shape, host.stride(), host.storage_offset())
+    return made.copy_(host)
 
 
 class EmulatedMode(TorchFunctionMode):
@@ -90,7 +112,7 @@ class EmulatedMode(TorchFunctionMode):
             return func(*args, **kwargs)
         if next(_emulated((args, kwargs)), None) is not None:
             return func(*args, **{name: value for name, value in kwargs.items() if name != "device"})
-        made = func(*args, **kwargs | {"device": _CPU})
+        made = aligned(func(*args, **kwargs | {"device": _CPU}))
         return EmulatedTensor(made, self._allocations, initialised=func not in (torch.empty, torch.empty_strided))
 
 
