@@ -128,8 +128,11 @@ def get_inputs():
 COMPILED = "cute.compile(relu, from_dlpack(x), from_dlpack(y))(from_dlpack(x), from_dlpack(y))"
 
 
-@pytest.mark.parametrize(("call", "ok"), [(COMPILED, True), ("relu(from_dlpack(x), from_dlpack(y))", None)])
-def test_a_model_new_runs_through_cute_compile_and_is_not_judged_past_it(call: str, ok: bool | None, tmp_path: Path):
+DIRECT = "relu(from_dlpack(x), from_dlpack(y))"
+
+
+@pytest.mark.parametrize(("call", "ok"), [(COMPILED, True), (DIRECT, True), ("torch.cuda.mem_get_info()", None)])
+def test_a_model_new_runs_through_the_dsl_and_is_not_judged_past_it(call: str, ok: bool | None, tmp_path: Path):
     (tmp_path / "task.py").write_text(REFERENCE)
     (tmp_path / "new.py").write_text(MODEL_NEW.replace("CALL", call))
     task = {"file": str(tmp_path / "task.py"), "qualname": "Model"}
