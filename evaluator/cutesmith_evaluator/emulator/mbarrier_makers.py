@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cutesmith_evaluator.emulator.access import Location
 from cutesmith_evaluator.emulator.clusters import ClusterArrive, ClusterWait, MapAddress, RankOf
 from cutesmith_evaluator.emulator.kinds import DTYPES, U32, U64, Words, unsupported
-from cutesmith_evaluator.emulator.mbarrier_steps import Arrive, Expect, Fence, Initialise, Test
+from cutesmith_evaluator.emulator.mbarrier_steps import Arrive, ArriveWithCopies, Expect, Fence, Initialise, Test
 from cutesmith_evaluator.emulator.program import Step
 from cutesmith_evaluator.emulator.ptx import Immediate, Operand
 from cutesmith_evaluator.emulator.warps import Nothing
@@ -49,6 +49,12 @@ def _arrive(lowering: Lowering, words: Words) -> Step:
     target = lowering.target(result, instruction)
     count, transactions = (None, slot) if expects else (slot, None)
     return Arrive(location, count, transactions, target, drop, relaxed, instruction.place)
+
+
+def _arrive_with_copies(lowering: Lowering, words: Words) -> Step:
+    counted = words.flag("noinc")
+    location = _barrier_at(lowering, words, words.instruction.operands[0])
+    return ArriveWithCopies(location, counted, words.instruction.place)
 
 
 def _expect(lowering: Lowering, words: Words) -> Step:
@@ -133,6 +139,7 @@ def _registers(lowering: Lowering, words: Words) -> Step:
 MAKERS: dict[str, Callable[[Lowering, Words], Step]] = {
     **dict.fromkeys(("mbarrier.init", "mbarrier.inval"), _initialise),
     **dict.fromkeys(("mbarrier.arrive", "mbarrier.arrive_drop"), _arrive),
+    "cp.async.mbarrier.arrive": _arrive_with_copies,
     **dict.fromkeys(("mbarrier.expect_tx", "mbarrier.complete_tx"), _expect),
     **dict.fromkeys(("mbarrier.test_wait", "mbarrier.try_wait"), _test),
     "barrier.cluster.arrive": _cluster_arrive,

@@ -82,6 +82,25 @@ class Arrive:
 
 
 @dataclass
+class ArriveWithCopies:
+    """cp.async.mbarrier.arrive: an arrival when all cp.async of the thread are done, which they are here at once.
+
+    `counted`: it is one of those that the barrier was initialised for; else it wants one more, and is it.
+    """
+
+    location: Location
+    counted: bool
+    place: Place | None
+    family: str = "mbarrier"
+
+    def run(self, batch: Batch) -> None:
+        numbers, rows, addresses = _at(batch, self.location)
+        batch.async_copies.wait(batch, numbers, -1)
+        counts = np.full(rows.size, int(self.counted))
+        batch.mbarriers.arrive(rows, addresses, numbers // _WARP, counts, np.zeros_like(counts))
+
+
+@dataclass
 class Expect:
     """mbarrier.expect_tx, and complete_tx with `sign` -1."""
 
