@@ -20,9 +20,11 @@ from cutesmith_evaluator.emulator.fragments import (
     stacked,
     unpacked,
 )
-from cutesmith_evaluator.emulator.kinds import U32, Words, unsupported
+from cutesmith_evaluator.emulator.kinds import U32, U64, Words, unsupported
+from cutesmith_evaluator.emulator.mma_doubles import MultiplyDoubles, double_shape
 from cutesmith_evaluator.emulator.program import Step
 from cutesmith_evaluator.emulator.ptx import Group, Operand
+from cutesmith_evaluator.emulator.rounding import canonical
 from cutesmith_evaluator.emulator.steps import Target
 from cutesmith_evaluator.emulator.tensor_cores import (
     EIGHT_BIT,
@@ -42,11 +44,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Product = Callable[[Array, Array, Array], Array]  # (w, 16, k), (w, 8, k), (w, 16, 8) → (w, 16, 8)
 
 _SHAPES = {4: ("m16n8k4", "m16n8k8"), 2: ("m16n8k8", "m16n8k16"), 1: ("m16n8k16", "m16n8k32")}
+_SMALL = "m8n8k16"  # of 8-bit integers: the upper half of m16n8k16
 
 
 @dataclass
 class Multiply:
-    """`a`, `b`, `c`: slots of the operands' registers; `kinds`: the elements of a and b."""
+    """`a`, `b`, `c`: slots of the operands' registers; `kinds`: the elements of a and b. `small`: 8 rows, not 16."""
 
     a: Sequence[int]
     b: Sequence[int]
@@ -56,29 +59,39 @@ class Multiply:
     accumulator: str
     product: Product
     place: Place | None
+    small: bool = False
     family: str = "matrix multiply"
 
     def run(self, batch: Batch) -> None:
         warps = running_warps(batch, "mma.sync")
-        a = left_operand(stacked(batch, self.a, warps), self.kinds[0])
+        a = left_operand(self._filled(batch, self.a, warps), self.kinds[0])
         b = right_operand(stacked(batch, self.b, warps), self.kinds[1])
-        c = unpacked(stacked(batch, self.c, warps), self.accumulator)
+        c = unpacked(self._filled(batch, self.c, warps), self.accumulator)
         packed = packed_registers(self.product(a, b, c), self.accumulator)
-        for target, column in zip(self.results, packed, strict=True):
+        for target, column in zip(self.results, packed[: len(self.results)], strict=True):
             if target is not None:
                 batch.put(target, spread_over(batch, warps, column))
+
+
+    def _filled(self, batch: Batch, slots: Sequence[int], warps: Array | slice) -> Array:
+        """The registers, with zeros for the rows that a small shape has not."""
+        held = stacked(batch, slots, warps)
+        return np.concatenate([held, np.zeros_like(held)], axis=1) if self.small else held
 
 
 def make(lowering: Lowering, words: Words) -> Step:
     """mma.sync.aligned.shape.row.col{.satfinite}.d.a.b.c"""
     words.one_of(("aligned",))
+    if words.instruction.words[-1] == "f64":
+        return _of_doubles(lowering, words)
     words.one_of(("row",))
     words.one_of(("col",))
-    shape = words.one_of(tuple({name for names in _SHAPES.values() for name in names}))
+    shape = words.one_of((*{name for names in _SHAPES.values() for name in names}, _SMALL))
     clamped = words.flag("satfinite")
     d, a, b, c = (words.one_of((*SIZES, "f32", "s32")) for _ in range(4))
     words.done()
-    if d != c or a not in SIZES or b not in SIZES or shape not in _SHAPES[SIZES[a]]:
+    small = shape == _SMALL and c == "s32"
+    if d != c or a not in SIZES or b not in SIZES or (shape not in _SHAPES[SIZES[a]] and not small):
         raise unsupported(words.instruction)
     product = _product(lowering, words, (a, b), c, clamped)
     instruction = words.instruction
@@ -87,14 +100,26 @@ def make(lowering: Lowering, words: Words) -> Step:
     targets = lowering.targets(results, instruction)
     count = 2 if c == "f16" else 4
     held = ROWS * int(shape.rpartition("k")[2]) * SIZES[a] // 128  # registers of a lane
-    if (len(left), len(right), len(added), len(targets)) != (held, held // 2, count, count):
+    wanted = (held // 2, held // 2, count // 2) if small else (held, held // 2, count)
+    if (len(left), len(right), len(added)) != wanted or len(targets) != len(added):
         raise unsupported(instruction, "with other registers")
-    return Multiply(left, right, added, targets, (a, b), c, product, instruction.place)
+    return Multiply(left, right, added, targets, (a, b), c, product, instruction.place, small)
 
 
-def _slots(lowering: Lowering, words: Words, operand: Operand) -> list[int]:
+def _of_doubles(lowering: Lowering, words: Words) -> Step:
+    instruction = words.instruction
+    shape = double_shape(words)
+    results, *operands = instruction.operands
+    held = [_slots(lowering, words, operand, U64) for operand in operands]
+    targets = lowering.targets(results, instruction)
+    if tuple(map(len, held)) != shape.registers or len(targets) != len(held[2]):
+        raise unsupported(instruction, "with other registers")
+    return MultiplyDoubles(shape, *held, targets, instruction.place)
+
+
+def _slots(lowering: Lowering, words: Words, operand: Operand, kind: np.dtype = U32) -> list[int]:
     items = operand.items if isinstance(operand, Group) else (operand,)
-    return [lowering.slots.source(item, U32, words.instruction) for item in items]
+    return [lowering.slots.source(item, kind, words.instruction) for item in items]
 
 
 def _product(lowering: Lowering, words: Words, kinds: tuple[str, str], accumulator: str, clamped: bool) -> Product:
@@ -117,13 +142,11 @@ def _product(lowering: Lowering, words: Words, kinds: tuple[str, str], accumulat
 
 def of_eighths_as_halves(a: Array, b: Array, c: Array, *, rule: Any, accumulator: Accumulator) -> Array:
     """Hopper's mma.sync widens to float16: lower halves of all registers, then upper ones, then c on its own."""
-    if a.shape[-1] == 16:
-        return accumulate(a, b, c, (-14, -14), rule, accumulator)
     total = np.zeros_like(c)
     upper = np.arange(a.shape[-1]) % 4 >= 2
     for part in (~upper, upper):
         total = accumulate(a[..., part], b[..., part], total, (-14, -14), rule, accumulator)
-    total = total + c
+    total = canonical(total + c)
     return halves.widen(halves.narrow(total, "f16"), "f16") if accumulator == "f16" else total
 
 

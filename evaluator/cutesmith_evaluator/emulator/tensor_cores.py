@@ -124,7 +124,7 @@ def _power(exponents: Array, kept: int) -> Array:
 
 def _rounded(exact: Array, rule: Rule, accumulator: Accumulator) -> Array:
     if accumulator == "f16":
-        return halves.widen(halves.exact_result(exact, np.zeros_like(exact), "f16"), "f16")
+        return halves.widen(halves.exact_result(exact, np.zeros_like(exact), "f16"), "f16") + F32(0)  # no -0 is made
     cut = (exact.view(np.uint64) & ~np.uint64((1 << (52 - rule.bits)) - 1)).view(F64)
     tiny = np.abs(exact) < F64(2.0**-126)
     if tiny.any():

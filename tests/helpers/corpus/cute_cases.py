@@ -101,6 +101,13 @@ def _fake(tensor: Tensor) -> Any:
     return make_fake_compact_tensor(known[form], tuple(tensor.shape), stride_order=ranks, assumed_align=16)
 
 
+FAMILIES = ("recipe", "transpose", "row sums", "wide copy", "product by mma.sync", "tile copy", "product by wgmma")
+
+
+def family_of(case: CuteCase) -> str:
+    return next(family for family in FAMILIES if case.name.startswith(family))
+
+
 @cache
 def cute_cases() -> dict[str, CuteCase]:
     """By name. Only cases whose inputs are small; built in some tenths of a second."""
@@ -126,8 +133,8 @@ def _recipe(example: Example, size: str) -> CuteCase:
     for key, parameter in module.state_dict().items():
         parameter.copy_(_spread(parameter, f"{name}/{key}") / 4 + 1)
     inputs = tuple(_filled(tensor, f"{name}/{place}") for place, tensor in enumerate(space["get_inputs"]()))
-    digits = 2.0**-7 if size == "bf16" else 2.0**-20
-    check = close("bf16" if size == "bf16" else "f32", relative=digits, absolute=digits / 16)
+    # ptxas may fuse a product with a sum; in bfloat16 nothing of that is left. The largest seen: 2^-21.
+    check = EXACT if size == "bf16" else close("f32", relative=2.0**-20, absolute=2.0**-20)
 
     def forward(module: nn.Module, *tensors: Tensor) -> Any:
         return _candidate(kernel).forward(module, *tensors)

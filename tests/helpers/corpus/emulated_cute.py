@@ -11,9 +11,11 @@ from torch import nn
 
 from corpus.cute_cases import CuteCase, as_bits
 from corpus.store import Array
+from cutesmith_evaluator.emulator.faults import EmulationError
 from cutesmith_evaluator.worker import dsl
 from cutesmith_evaluator.worker.candidate import LoadedCandidate
 from cutesmith_evaluator.worker.emulated import EmulatedCandidate
+from cutesmith_evaluator.worker.failures import TaskError
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,15 @@ class _Candidate:
 
 
 def run_cute(case: CuteCase) -> list[Array]:
-    """Raises TaskError."""
+    """Raises EmulationError."""
     dsl.load()
     emulated = EmulatedCandidate(cast(LoadedCandidate, _Candidate(case)), "sm_90a")
-    with torch.no_grad():
-        result = emulated.forward(case.module, *case.inputs)
+    try:
+        with torch.no_grad():
+            result = emulated.forward(case.module, *case.inputs)
+    except TaskError as error:
+        if isinstance(error.__cause__, EmulationError):
+            raise error.__cause__ from None
+        raise
     tensors = result if isinstance(result, tuple) else (result,)
     return [as_bits(cast(torch.Tensor, tensor)) for tensor in tensors]

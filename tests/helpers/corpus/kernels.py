@@ -39,11 +39,16 @@ FAMILIES = {
 
 
 @cache
+def family(name: str) -> tuple[Entry, ...]:
+    return tuple(FAMILIES[name].entries())
+
+
+@cache
 def kernels() -> dict[str, Entry]:
     """By name, in the order of the families. Raises ValueError where a name occurs twice."""
     found: dict[str, Entry] = {}
-    for family in FAMILIES.values():
-        for entry in family.entries():
+    for name in FAMILIES:
+        for entry in family(name):
             if entry.name in found:
                 raise ValueError(f"two kernels of the corpus are named {entry.name}")
             found[entry.name] = entry
