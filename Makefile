@@ -6,7 +6,7 @@ EXTENSION := vscode-extension
 DEMO := examples/new_gelu.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint typecheck check extension e2e-vscode test-gpu bench-gpu constraints clean distclean
+.PHONY: help demo test lint typecheck check extension e2e-vscode corpus test-gpu bench-gpu constraints clean distclean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ e2e-vscode: $(VENV)/installed-dev extension ## Drive the packaged extension in a
 
 test-gpu: $(VENV)/installed-dev ## Run the tests that need a CUDA device
 	$(BIN)/python -m pytest -m gpu tests/gpu
+
+corpus: $(VENV)/installed-dev ## Hold the emulated device against every kernel that an H200 has recorded
+	$(BIN)/python tests/emulator/corpus/compare.py
 
 bench-gpu: $(VENV)/installed-dev ## Measure the benchmarks on this CUDA device and rewrite docs/performance.md
 	$(BIN)/python benchmarks/memory_bound.py

@@ -1,7 +1,8 @@
 """Records the corpus on this machine's GPU: `python tests/emulator/corpus/record.py --out DIR`, about a minute.
 
 Needs NumPy and a CUDA driver for the PTX kernels; torch and the CuTe DSL for the rest. A kernel that fails is named,
-and what it was in the way of goes on without it.
+and what it was in the way of goes on without it. `--new` records only what `recorded/` has not, or has of other inputs,
+and writes it together with what is there.
 """
 
 from __future__ import annotations
@@ -21,20 +22,28 @@ os.environ["PYTHONPATH"] = os.pathsep.join([*_PATHS, os.environ.get("PYTHONPATH"
 from corpus.driver import Driver  # noqa: E402
 from corpus.kernels import kernels  # noqa: E402
 from corpus.recorder import recorded_by  # noqa: E402
-from corpus.store import Recording  # noqa: E402
+from corpus.store import Recording, load  # noqa: E402
+
+_RECORDED = Path(__file__).parent / "recorded"
 
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--out", type=Path, required=True, help="folder for results.xz and index.json")
     options.add_argument("--only", default="", help="record kernels whose name contains this")
+    options.add_argument("--new", action="store_true", help="record what is not recorded yet, on the same device")
     chosen = options.parse_args()
     driver = Driver()
     recording = Recording({"device": driver.device, "cuda": driver.version, "date": f"{datetime.now(UTC):%Y-%m-%d}"})
+    if chosen.new:
+        recording = load(_RECORDED)
+        if recording.origin["device"] != driver.device:
+            print(f"recorded on {recording.origin['device']}, and this is {driver.device}: record all, without --new")
+            return 2
     started = time.perf_counter()
     _record_kernels(recording, chosen.only)
     recording.save(chosen.out)
-    print(f"{len(recording.results)} PTX kernels after {time.perf_counter() - started:.1f} s", flush=True)
+    print(f"{len(recording.results)} kernels after {time.perf_counter() - started:.1f} s", flush=True)
     _record_cute(recording, chosen.only)
     recording.save(chosen.out)
     for name, reason in recording.failures.items():
@@ -60,7 +69,8 @@ def _record_cute(recording: Recording, only: str) -> None:
 
 
 def _record(recording: Recording, module: str, digests: dict[str, str], processes: int) -> None:
-    for name, answer in recorded_by(processes, module, list(digests)).items():
+    wanted = [name for name, digest in digests.items() if recording.digests.get(name) != digest]
+    for name, answer in recorded_by(processes, module, wanted).items():
         if isinstance(answer, str):
             recording.failures[name] = answer
         else:

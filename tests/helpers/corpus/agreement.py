@@ -54,10 +54,11 @@ def outcome(case: C, recording: Recording, run: Callable[[C], list[Array]]) -> O
         return Outcome(case.name, missing=error.message)
     except EmulationError as error:
         return Outcome(case.name, problem=f"{case.name}: {error.kind}: {error.message}")
-    return _compared(case, recording.results[case.name], emulated)
+    return compared(case, recording.results[case.name], emulated)
 
 
-def _compared(case: Case, recorded: Sequence[Array], emulated: Sequence[Array]) -> Outcome:
+def compared(case: Case, recorded: Sequence[Array], emulated: Sequence[Array]) -> Outcome:
+    """Two results of the case, by its own checks."""
     problems: list[str] = []
     unequal, relative, absolute = 0, 0.0, 0.0
     for place, (check, wanted, given) in enumerate(zip(case.checks, recorded, emulated, strict=False)):
