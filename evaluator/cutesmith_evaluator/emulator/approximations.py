@@ -11,6 +11,7 @@ import numpy as np
 from cutesmith_evaluator.emulator.rounding import F32, F64, U32, Floats, canonical
 
 _TANH_BITS = 0xFFFFF000  # 12 significant bits: an error of 2^-12, the manual allows 2^-11
+_LEAST = F32(2.0**-126)  # tanh of a subnormal number is that number
 _TURNS = F32(0.15915494309189535)  # 1 / 2 pi
 _SIN_STEP = F64(2.0**-22)
 
@@ -30,7 +31,7 @@ def rsqrt(a: Floats) -> Floats:
 def tanh(a: Floats) -> Floats:
     exact = np.tanh(a.astype(F64)).astype(F32)
     coarse = (np.asarray(exact).view(U32) + U32(0x800)) & U32(_TANH_BITS)
-    return canonical(np.where(np.isnan(exact), exact, coarse.view(F32)))
+    return canonical(np.where(np.isnan(exact) | (np.abs(exact) < _LEAST), exact, coarse.view(F32)))
 
 
 def sin(a: Floats) -> Floats:

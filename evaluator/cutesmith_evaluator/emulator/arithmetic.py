@@ -27,11 +27,11 @@ _SINGLE: dict[str, Function] = {
     "sqrt": float32.sqrt,
 }
 _DOUBLE: dict[str, Function] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
+    "add": float64.add,
+    "sub": float64.sub,
+    "mul": float64.mul,
     "fma": float64.fma,
-    "div": np.divide,
+    "div": float64.div,
     "rcp": np.reciprocal,
     "sqrt": np.sqrt,
 }
@@ -44,6 +44,7 @@ _APPROXIMATE: dict[str, Function] = {
     "sin": approximations.sin,
     "cos": approximations.cos,
 }
+_SCALES = {"mul": (30, 0), "fma": (30, 0, 30), "div": (30, 0), "rcp": (-30,)}  # powers of two that scale the result
 _ARGUMENTS = {"fma": 3, "rcp": 1, "sqrt": 1, **dict.fromkeys(_APPROXIMATE, 1)}
 
 
@@ -111,20 +112,34 @@ def _floating(words: Words) -> Operation:
         return same(_DOUBLE[words.name], F64, count)
     if kind != "f32" or (approximate and words.name not in ("div", "rcp", "sqrt")):
         raise unsupported(words.instruction)
-    return same(dressed(partial(_SINGLE[words.name], rounding=rounding), ftz, sat), F32, count)
+    return same(dressed(partial(_SINGLE[words.name], rounding=rounding), ftz, sat, _SCALES.get(words.name)), F32, count)
 
 
-def dressed(function: Function, ftz: bool, sat: bool = False) -> Function:
-    """`function` of float32 with subnormals flushed on the way in and out, and the result clamped."""
+def dressed(function: Function, ftz: bool, sat: bool = False, scales: tuple[int, ...] | None = None) -> Function:
+    """`function` of float32 with subnormals flushed on the way in and out, and the result clamped.
+
+    `scales`: powers of two for the operands that make the result 2^30 times as large; None where no result is rounded
+    up to the least normal number.
+    """
     if not ftz and not sat:
         return function
 
     def run(*values: Any) -> Any:
-        result = function(*map(flushed, values)) if ftz else function(*values)
-        result = flushed(np.asarray(result)) if ftz else result
+        result = _flushing(function, values, scales) if ftz else function(*values)
         return saturated(result) if sat else result
 
     return run
+
+
+def _flushing(function: Function, values: tuple[Any, ...], scales: tuple[int, ...] | None) -> Any:
+    """A result below the least normal number is flushed, also where a subnormal one would be rounded up to it."""
+    values = tuple(map(flushed, values))
+    result = flushed(np.asarray(function(*values)))
+    least = np.abs(result) == F32.type(2.0**-126)
+    if scales is None or not least.any():
+        return result
+    scaled = function(*(value * F32.type(2.0**scale) for value, scale in zip(values, scales, strict=True)))
+    return np.where(least & (np.abs(scaled) < F32.type(2.0**-96)), np.copysign(F32.type(0), result), result)
 
 
 def function_of_one(words: Words) -> Operation:
@@ -135,7 +150,7 @@ def function_of_one(words: Words) -> Operation:
     kind = words.kind(("f32", *HALVES))
     words.done()
     if kind in HALVES:
-        return half_forms.approximate(words, kind)
+        return half_forms.approximate(words, kind, ftz=ftz)
     return same(dressed(_APPROXIMATE[words.name], ftz), F32, 1)
 
 
@@ -150,7 +165,7 @@ def negation(words: Words) -> Operation:
     if kind == "f32":
         return same(dressed(float32.neg if negative else float32.absolute, ftz), F32, 1)
     if kind == "f64":
-        return same(np.negative if negative else np.abs, F64, 1)
+        return same(float64.neg if negative else float64.absolute, F64, 1)
     return half_forms.negation(words, kind, ftz=ftz)
 
 

@@ -77,7 +77,8 @@ def _float_comparison(name: str, words: Words) -> Function:
 
 def _on_floats(compare: Function, kind: str, ftz: bool) -> Function:
     if kind in ("f16", "bf16"):
-        return lambda a, b: compare(halves.widen(a, kind), halves.widen(b, kind))
+        ready = halves.flushed if ftz else lambda bits: bits
+        return lambda a, b: compare(halves.widen(ready(a), kind), halves.widen(ready(b), kind))
     return (lambda a, b: compare(flushed(a), flushed(b))) if ftz else compare
 
 
@@ -173,6 +174,6 @@ def _is(bits: Any, what: str, dtype: np.dtype) -> Any:
         case "notanumber":
             return size > infinity
         case "normal":
-            return (size >= smallest) & (size < infinity)
+            return ((size >= smallest) & (size < infinity)) | (size == 0)  # the manual counts zeros as normal
         case _:
             return (size < smallest) & (size > 0)

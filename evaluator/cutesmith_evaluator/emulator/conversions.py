@@ -42,7 +42,7 @@ def convert(words: Words) -> Operation:
 def _finished(function: Function, to: str, source: str, *, ftz: bool, sat: bool, relu: bool) -> Function:
     def run(*values: Any) -> Any:
         if ftz and source == "f32":
-            values = tuple(map(flushed, values))
+            values = tuple(canonical(flushed(value)) for value in values)
         if relu:
             values = tuple(np.where((value > 0) | np.isnan(value), value, F32(0)) for value in values)
         if sat:
@@ -133,13 +133,23 @@ def _between_floats(words: Words, to: str, source: str, rounding: str) -> Functi
     if to == "f32" and source in _HALF and not rounding:
         return lambda a: halves.widen(a, source)
     if to == "f64" and not rounding:
-        return lambda a: (halves.widen(a, source) if source in _HALF else a).astype(F64)
+        return lambda a: halves.widen_to_double(a, source) if source in _HALF else a.astype(F64)
     if to == "f32" and source == "f64" and rounding in ROUNDINGS:
-        return lambda a: canonical(a.astype(F32) if rounding == "rn" else exact_directed(a, rounding))
+        return lambda a: _cut_nans(a, a.astype(F32) if rounding == "rn" else exact_directed(a, rounding))
     if to in _HALF and source == "f32" and rounding in ROUNDINGS:
         return lambda a: halves.narrow(a, to, rounding)
     if to in _HALF and source in _HALF and rounding in ROUNDINGS:
         return lambda a: halves.narrow(halves.widen(a, source), to, rounding)
     if to in _HALF and source == "f64" and rounding in ROUNDINGS:
-        return lambda a: halves.exact_result(np.atleast_1d(a), F64(0), to, rounding)
+        return lambda a: halves.of_double(np.atleast_1d(a), to, rounding)
     raise unsupported(words.instruction)
+
+
+def _cut_nans(wide: Any, narrow: Any) -> Any:
+    """A float64 NaN keeps its sign and the upper bits of its fraction, and becomes a quiet one."""
+    nan = np.isnan(wide)
+    if not nan.any():
+        return narrow
+    bits = wide.view(np.uint64)
+    kept = (bits >> np.uint64(32) & np.uint64(0x80000000)) | (bits >> np.uint64(29) & np.uint64(0x3FFFFF))
+    return np.where(nan, (kept | np.uint64(0x7FC00000)).astype(np.uint32).view(F32), narrow)

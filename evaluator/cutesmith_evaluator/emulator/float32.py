@@ -51,11 +51,11 @@ def sqrt(a: Floats, rounding: Rounding = "rn") -> Floats:
 
 
 def neg(a: Floats) -> Floats:
-    return (a.view(U32) ^ _SIGN).view(F32)
+    return canonical((a.view(U32) ^ _SIGN).view(F32))
 
 
 def absolute(a: Floats) -> Floats:
-    return (a.view(U32) & _MAGNITUDE).view(F32)
+    return canonical((a.view(U32) & _MAGNITUDE).view(F32))
 
 
 def copysign(a: Floats, b: Floats) -> Floats:

@@ -1,4 +1,7 @@
-"""float64 arithmetic of PTX, to nearest. The fused multiply-add is exact: through error-free sums, or fractions."""
+"""float64 arithmetic of PTX, to nearest. The fused multiply-add is exact: through error-free sums, or fractions.
+
+NaNs are an H200's: one of the operands' comes out, made quiet; one that arithmetic makes is 0xfff8000000000000.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,53 @@ from fractions import Fraction
 
 import numpy as np
 
-from cutesmith_evaluator.emulator.rounding import F64, Floats, odd, two_sum_error
+from cutesmith_evaluator.emulator.rounding import F64, U64, Floats, odd, two_sum_error
 
 _SPLITTER = F64(2**27 + 1)
 _LOW, _HIGH = F64(2.0**-400), F64(2.0**400)  # between these no step below overflows or loses bits
+
+
+_QUIET, _SIGN, _MADE = U64(1 << 51), U64(1 << 63), U64(0xFFF8 << 48)
+
+
+def quiet(value: Floats) -> Floats:
+    return np.where(np.isnan(value), (value.view(U64) | _QUIET).view(F64), value)
+
+
+def _with_nans(result: Floats, *operands: Floats) -> Floats:
+    """The result with NaNs from the operands, the first one that is NaN."""
+    nan = np.isnan(result)
+    if not nan.any():
+        return result
+    bits = _MADE
+    for operand in reversed(operands):
+        bits = np.where(np.isnan(operand), operand.view(U64) | _QUIET, bits)
+    return np.where(nan, bits.view(F64), result)
+
+
+def add(a: Floats, b: Floats) -> Floats:
+    return _with_nans(a + b, b, a)
+
+
+def sub(a: Floats, b: Floats) -> Floats:
+    return _with_nans(a - b, b, a)
+
+
+def mul(a: Floats, b: Floats) -> Floats:
+    return _with_nans(a * b, b, a)
+
+
+def div(a: Floats, b: Floats) -> Floats:
+    return _with_nans(a / b, a, b)
+
+
+def neg(a: Floats) -> Floats:
+    """A NaN keeps its sign."""
+    return np.where(np.isnan(a), quiet(a), -a)
+
+
+def absolute(a: Floats) -> Floats:
+    return np.where(np.isnan(a), quiet(a), np.abs(a))
 
 
 def fma(a: Floats, b: Floats, c: Floats) -> Floats:
@@ -18,20 +64,25 @@ def fma(a: Floats, b: Floats, c: Floats) -> Floats:
     a, b, c = np.broadcast_arrays(np.atleast_1d(a), np.atleast_1d(b), np.atleast_1d(c))
     result = _error_free(a, b, c)
     special = ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c))
-    result = np.where(special, a * b + c, result)
+    fitting = np.isfinite(a) & np.isfinite(b) & np.isinf(c)  # whether the product fits or not
+    result = np.where(special, np.where(fitting, c, a * b + c), result)
     outside = ~special & ~(_safe(a) & _safe(b) & _safe(c))
     for place in np.flatnonzero(outside):
         result[place] = _by_fractions(float(a[place]), float(b[place]), float(c[place]))
-    return result
+    return _with_nans(result, b, c, a)
 
 
 def minimum(a: Floats, b: Floats) -> Floats:
     """The number where one is NaN; -0 is less than +0."""
-    return np.where((a < b) | ((a == b) & np.signbit(a)) | np.isnan(b), a, b)
+    return _number(a, b, (a < b) | ((a == b) & np.signbit(a)))
 
 
 def maximum(a: Floats, b: Floats) -> Floats:
-    return np.where((a > b) | ((a == b) & ~np.signbit(a)) | np.isnan(b), a, b)
+    return _number(a, b, (a > b) | ((a == b) & ~np.signbit(a)))
+
+
+def _number(a: Floats, b: Floats, first: Floats) -> Floats:
+    return np.where(np.isnan(a), quiet(b), np.where(first | np.isnan(b), a, b))
 
 
 def _safe(values: Floats) -> Floats:

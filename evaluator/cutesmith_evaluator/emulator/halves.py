@@ -12,6 +12,7 @@ from cutesmith_evaluator.emulator.rounding import (
     F64,
     U16,
     U32,
+    U64,
     Floats,
     Rounding,
     canonical,
@@ -80,6 +81,24 @@ def _odd_single(values: Floats) -> Floats:
     return np.where(inexact, np.where(away, bits + U32(1), bits - U32(1)), bits).view(F32)
 
 
+def widen_to_double(bits: Floats, kind: str) -> Floats:
+    """float64; a NaN keeps its sign and its fraction, made quiet."""
+    drop = U16(10 if kind == "f16" else 7)
+    fraction = (bits & ((U16(1) << drop) - U16(1))).astype(U64) << U64(52 - int(drop))
+    sign = (bits & U16(0x8000)).astype(U64) << U64(48)
+    values = widen(bits, kind).astype(F64)
+    return np.where(np.isnan(values), (sign | fraction | U64(0x7FF8 << 48)).view(F64), values)
+
+
+def of_double(values: Floats, kind: str, rounding: Rounding) -> Floats:
+    """Bits of float64 values rounded once; a NaN keeps its sign and what fits of its fraction, made quiet."""
+    width, quiet = (10, 0x7E00) if kind == "f16" else (7, 0x7FC0)
+    bits = values.view(U64)
+    fraction = (bits >> U64(52 - width)).astype(U16) & U16((1 << width) - 1)
+    sign = (bits >> U64(48)).astype(U16) & U16(0x8000)
+    return np.where(np.isnan(values), sign | fraction | U16(quiet), exact_result(values, F64(0), kind, rounding))
+
+
 def add(a: Floats, b: Floats, kind: str) -> Floats:
     return fma(np.full_like(a, 0x3C00 if kind == "f16" else 0x3F80), a, b, kind)
 
@@ -103,6 +122,12 @@ def fma(a: Floats, b: Floats, c: Floats, kind: str) -> Floats:
     term = widen(c, kind).astype(F64)
     total = product + term
     return exact_result(total, two_sum_error(product, term, total), kind)
+
+
+def flushed(bits: Floats, kind: str = "f16") -> Floats:
+    """Subnormal values become zeros of their sign."""
+    exponent = U16(0x7C00 if kind == "f16" else 0x7F80)
+    return np.where(bits & exponent, bits, bits & U16(0x8000))
 
 
 def halves(bits: Floats) -> tuple[Floats, Floats]:

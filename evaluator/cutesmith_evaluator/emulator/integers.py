@@ -37,17 +37,17 @@ def _high_unsigned(a: Ints, b: Ints) -> Ints:
 
 
 def quotient(a: Ints, b: Ints) -> Ints:
-    """Truncated toward zero. The caller sees to zero divisors; all bits set is what the device gives."""
+    """Truncated toward zero. A zero divisor gives all bits set, as on an H200; PTX does not say what it gives."""
     if a.dtype.kind == "u":
         return np.where(b == 0, ~a.dtype.type(0), a // np.where(b == 0, a.dtype.type(1), b))
     unsigned = _unsigned(a.dtype)
     size = quotient(magnitude(a).view(unsigned), magnitude(b).view(unsigned)).view(a.dtype)
-    return np.where((a < 0) != (b < 0), -size, size)
+    return np.where(b == 0, ~a.dtype.type(0), np.where((a < 0) != (b < 0), -size, size))
 
 
 def remainder(a: Ints, b: Ints) -> Ints:
-    """Of the sign of a."""
-    return np.where(b == 0, a, a - quotient(a, b) * b)
+    """Of the sign of a; all bits set for a zero divisor."""
+    return np.where(b == 0, ~a.dtype.type(0), a - quotient(a, b) * b)
 
 
 def magnitude(a: Ints) -> Ints:
@@ -55,7 +55,9 @@ def magnitude(a: Ints) -> Ints:
 
 
 def shift_left(a: Ints, by: Ints) -> Ints:
-    """NumPy's shifts by the width or more give what PTX's clamped ones do."""
+    """NumPy's shifts by the width or more give what PTX's clamped ones do, as long as the type holds the amount."""
+    if a.dtype.itemsize < 4:
+        by = np.minimum(by, np.uint32(8 * a.dtype.itemsize))
     return np.left_shift(a, by.astype(a.dtype))
 
 
@@ -96,7 +98,7 @@ def reversed_bits(a: Ints) -> Ints:
 
 
 def extract(a: Ints, position: Ints, length: Ints) -> Ints:
-    """bfe: a field, sign-extended for signed types."""
+    """bfe: a field, extended for signed types by its sign, which beyond the highest bit is that bit."""
     width = 8 * a.dtype.itemsize
     unsigned = _unsigned(a.dtype)
     position, length = position & np.uint32(0xFF), length & np.uint32(0xFF)
@@ -105,7 +107,8 @@ def extract(a: Ints, position: Ints, length: Ints) -> Ints:
         return field
     top = np.minimum(position + length - np.uint32(1), np.uint32(width - 1))
     negative = (shift_right(a.view(unsigned), top) & unsigned(1)).astype(bool) & (length != 0)
-    return np.where(negative, field | ~_ones(length, unsigned), field).view(a.dtype)
+    inside = np.minimum(length, np.uint32(width) - np.minimum(position, np.uint32(width)))
+    return np.where(negative, field | ~_ones(inside, unsigned), field).view(a.dtype)
 
 
 def insert(field: Ints, into: Ints, position: Ints, length: Ints) -> Ints:

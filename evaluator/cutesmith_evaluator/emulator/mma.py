@@ -72,7 +72,6 @@ class Multiply:
             if target is not None:
                 batch.put(target, spread_over(batch, warps, column))
 
-
     def _filled(self, batch: Batch, slots: Sequence[int], warps: Array | slice) -> Array:
         """The registers, with zeros for the rows that a small shape has not."""
         held = stacked(batch, slots, warps)

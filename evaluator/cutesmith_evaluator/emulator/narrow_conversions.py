@@ -10,14 +10,14 @@ import numpy as np
 from cutesmith_evaluator.emulator import eighths, halves
 from cutesmith_evaluator.emulator.kinds import DTYPES, U16, U32, Words, unsupported
 from cutesmith_evaluator.emulator.operation import Operation
-from cutesmith_evaluator.emulator.rounding import F32, NAN32
+from cutesmith_evaluator.emulator.rounding import F32
 
 Function = Callable[..., Any]
 
 _EIGHTHS = ("e4m3x2", "e5m2x2")
 NAMES = ("tf32", "pack", *_EIGHTHS)  # what is converted here
 _CUT = np.uint32(0x1FFF)  # the bits of a float32 that tf32 has not
-_LARGEST_TF32 = np.uint32(0x7F7FE000)
+_LARGEST_TF32, _NAN_TF32 = np.uint32(0x7F7FE000), np.uint32(0x7FFFE000)
 
 
 def convert(words: Words) -> Operation:
@@ -52,7 +52,10 @@ def _to_tf32(words: Words) -> Operation:
         result = size | (bits & np.uint32(0x80000000))
         if relu:
             result = np.where(bits >> np.uint32(31), np.uint32(0), result)
-        return np.where(np.isnan(values), NAN32.view(np.uint32), result)
+        if rounding != "rna":
+            return np.where(np.isnan(values), _NAN_TF32, result)
+        # An H200 takes a NaN of rna for a number: it is cut, and is made smaller for satfinite, as infinity is.
+        return np.where(np.isnan(values), (bits & ~_CUT) - np.uint32(0x2000 if finite else 0), result)
 
     return Operation(run, (DTYPES["f32"],), (U32,))
 

@@ -167,9 +167,7 @@ def _candidate(path: Path) -> ModuleType:
     return module
 
 
-def kernel_case(
-    name: str, forward: Callable[..., Any], inputs: Sequence[Tensor], check: Check = EXACT, *files: str
-) -> CuteCase:
+def kernel_case(name: str, forward: Callable[..., Any], inputs: Sequence[Tensor], *files: str) -> CuteCase:
     """A kernel of one of this package's own files."""
     sources = tuple(_HERE / file for file in files)
-    return CuteCase(name, forward, nn.Identity(), tuple(inputs), (check,) * 3, sources)
+    return CuteCase(name, forward, nn.Identity(), tuple(inputs), (EXACT,) * 3, sources)

@@ -63,10 +63,3 @@ def _special(form: str, raw: Array, exponent: int, mantissa: int) -> Array:
     rare = np.array([largest, infinity, nan, largest | sign, infinity | sign, 1, 3 | sign, sign], U64)
     common = np.array([0, one, one | sign, 0, (1 << mantissa) - 1, 0, 2, 0], U64)
     return np.where((raw >> U64(40)) % U64(29) == 0, rare[(raw >> U64(8)) % U64(8)], common[raw % U64(8)])
-
-
-def largest(form: str, variant: str) -> float:
-    """What no finite element of the variant exceeds in size; for "special" that of the common ones."""
-    if form not in FORMATS:
-        return 255.0
-    return {"integers": 4.0, "plain": 2.0, "cancelling": 2.0 ** (FORMATS[form][3] + 1), "special": 1.0}[variant]
