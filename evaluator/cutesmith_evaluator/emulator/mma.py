@@ -109,11 +109,11 @@ def _of_doubles(lowering: Lowering, words: Words) -> Step:
     instruction = words.instruction
     shape = double_shape(words)
     results, *operands = instruction.operands
-    held = [_slots(lowering, words, operand, U64) for operand in operands]
+    a, b, c = (_slots(lowering, words, operand, U64) for operand in operands)
     targets = lowering.targets(results, instruction)
-    if tuple(map(len, held)) != shape.registers or len(targets) != len(held[2]):
+    if (len(a), len(b), len(c)) != shape.registers or len(targets) != len(c):
         raise unsupported(instruction, "with other registers")
-    return MultiplyDoubles(shape, *held, targets, instruction.place)
+    return MultiplyDoubles(shape, a, b, c, targets, instruction.place)
 
 
 def _slots(lowering: Lowering, words: Words, operand: Operand, kind: np.dtype = U32) -> list[int]:

@@ -89,8 +89,8 @@ class MultiplyDoubles:
 
 
 def _added(left: Array, right: Array, total: Array) -> Array:
-    flat = (np.broadcast_to(factor, total.shape).reshape(-1) for factor in (left, right))
-    return float64.fma(*flat, total.reshape(-1)).reshape(total.shape)
+    a, b = (np.broadcast_to(factor, total.shape).reshape(-1) for factor in (left, right))
+    return float64.fma(a, b, total.reshape(-1)).reshape(total.shape)
 
 
 def _registers(batch: Batch, slots: Sequence[int], warps: Array | slice) -> Array:
