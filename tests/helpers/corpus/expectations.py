@@ -62,8 +62,6 @@ NOT_EMULATED = frozenset(
         "brx.idx",
         "atom.global.exch.b128",
         "what one thread sees of a barrier's phases",
-        "cp.async.mbarrier.arrive.shared.b64",
-        "cp.async.mbarrier.arrive.noinc.shared.b64",
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.min.s32",
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.max.u32",
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.and.b32",
