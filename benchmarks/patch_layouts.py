@@ -101,7 +101,7 @@ def numbered(block: Block, draw: random.Random) -> Case:
 
 def line_ends(block: Block, draw: random.Random) -> Case | None:
     """A last line end in one of the two texts only, or in both, or blank lines around both."""
-    if not "".join(block.new[-1:]).strip():
+    if not "".join(block.new[-1:]).strip() or is_in_string(block):
         return None
     change = block.change()
     before, after, new_after = draw.choice((("", "\n", ""), ("", "", "\n"), ("", "\n", "\n"), ("\n", "\n", "\n")))
