@@ -11,6 +11,7 @@ from cutesmith_agent.scratch import Mirror
 from cutesmith_agent.source.adoption import adopt, without_kernel
 from cutesmith_agent.source.edits import EditRefusedError, apply_edits, unified_diff
 from cutesmith_agent.source.fingerprint import class_hash
+from cutesmith_agent.source.methods import read_method
 from cutesmith_agent.source.naming import is_in_package, kernel_module
 from cutesmith_agent.source.outline import class_nodes
 from cutesmith_agent.source.parsing import Source, decode, encode, parse
@@ -79,7 +80,7 @@ def candidate_id(source: str) -> str:
 
 
 def read_subject(job: Job) -> Subject:
-    """Raises UnusableError when the file cannot be read or has no such class."""
+    """Raises UnusableError when the file cannot be read, has no such class, or does not say what the class computes."""
     file = job.file.absolute()
     on_disk = _bytes(file)
     try:
@@ -93,9 +94,23 @@ def read_subject(job: Job) -> Subject:
         raise UnusableError(Finding("unreadable-file", message, None, str(file))) from error
     except EditRefusedError as error:
         raise UnusableError(Finding("no-class", str(error), None, str(file))) from error
+    _require_written(source, job.task.qualname, file)
     workspace = Path(job.workspace).absolute()
     root = workspace if file.is_relative_to(workspace) else workspace_root(file)
     return Subject(file, job.task.qualname, text, bare, on_disk, proved, is_in_package(file), root)
+
+
+def _require_written(source: Source, qualname: str, file: Path) -> None:
+    """A kernel is proved against the module's own forward: that has to be there."""
+    found = next((node for node in class_nodes(source) if node.qualname == qualname), None)
+    forward = read_method(source, found.forward) if found and found.forward else None
+    if forward is not None and forward.is_stub:
+        says = "only its docstring says" if forward.docstring_end is not None else "nothing says"
+        message = (
+            f"forward of {qualname} ({file.name}:{forward.line}) is not written yet: {says} what it computes. "
+            "Write it in PyTorch first; a kernel is proved against that."
+        )
+        raise UnusableError(Finding("not-written", message, forward.line, str(file)))
 
 
 def require_adoptable(subject: Subject, kernel: str) -> None:

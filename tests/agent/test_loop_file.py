@@ -10,6 +10,15 @@ from cutesmith_evaluator.types import Finding, Inspection, Task
 from loop_rig import MODULE, Rig
 from scripted_evaluator import H200, Request, Script, ScriptedEvaluator, draft
 
+DESCRIBED = """import torch
+from torch import nn
+
+
+class NewGELU(nn.Module):
+    def forward(self, x):
+        \"\"\"The tanh form of GELU.\"\"\"
+"""
+
 
 def test_a_module_no_recipe_covers_is_answered_with_the_op(rig: Rig):
     done = rig.run(findings=(Finding("no-recipe", "No recipe covers aten.sort.default.", 6, str(rig.file)),))
@@ -34,6 +43,8 @@ def test_a_module_that_cannot_be_traced_is_unusable_input(rig: Rig):
         (MODULE + "\n\nclass NewGELU(nn.Module): pass\n", "more than once"),
         (MODULE.replace("NewGELU", "Other"), "no class NewGELU"),
         (MODULE + "\nx = (\n", "syntax error"),
+        (f"{DESCRIBED}        ...\n", "only its docstring says what it computes. Write it in PyTorch first"),
+        (f"{DESCRIBED}        raise NotImplementedError('later')\n", "forward of NewGELU (gelu.py:6)"),
     ],
 )
 def test_a_file_that_cannot_take_a_kernel_is_refused_before_any_work(rig: Rig, text: str, reason: str):

@@ -121,6 +121,26 @@ def test_forward_is_read_as_written():
     assert text[forward.body_start :] == "return x\n"
 
 
+@pytest.mark.parametrize(
+    ("body", "is_stub"),
+    [
+        ('"""Doc."""', True),
+        ("...", True),
+        ("pass", True),
+        ('"""Doc."""\n        # soon\n        raise NotImplementedError', True),
+        ('raise NotImplementedError(\n            "later"\n        )', True),
+        ("return x", False),
+        ("raise NotImplementedError if x else ValueError", False),
+        ("raise ValueError", False),
+        ('"""Doc."""\n        x = 1\n        ...', False),
+    ],
+)
+def test_a_forward_that_is_not_written_is_known(body: str, is_stub: bool):
+    found = only(f"from torch import nn\n\n\nclass A(nn.Module):\n    def forward(self, x):\n        {body}\n")
+    assert found.forward is not None
+    assert found.forward.is_stub is is_stub
+
+
 def test_the_kernel_of_a_guard_is_named_however_it_is_laid_out():
     text = (
         "from torch import nn\nclass A(nn.Module):\n    def forward(self, x):\n"

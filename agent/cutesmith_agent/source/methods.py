@@ -11,6 +11,7 @@ from tree_sitter import Node
 from cutesmith_agent.source.parsing import Source
 from cutesmith_agent.source.positions import Span
 
+_STUB = re.compile(r"\.\.\.|pass|raise NotImplementedError(?:\(.*\))?", re.DOTALL)
 ParameterKind = Literal["positional", "keyword", "args", "kwargs"]
 
 
@@ -26,7 +27,9 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Method:
-    """A method. Offsets are characters; `parameters` has self (whatever its name) first."""
+    """A method. Offsets are characters; `parameters` has self (whatever its name) first.
+
+    `is_stub`: its body, a docstring aside, is nothing, `...`, `pass` or `raise NotImplementedError`."""
 
     name: str
     line: int  # 1-based, of `def`
@@ -39,6 +42,7 @@ class Method:
     body_start: int | None  # first statement after the docstring; None: there is none
     indent: str  # before the body's statements; "" when they share the line of `def`
     def_indent: str
+    is_stub: bool
 
     @property
     def inputs(self) -> tuple[Parameter, ...]:
@@ -67,6 +71,7 @@ def read_method(source: Source, node: Node) -> Method:
         body_start=source.span(rest[0]).start if rest else None,
         indent=_indent(source, first) if first.start_point.row > colon.end_point.row else "",
         def_indent=_indent(source, function),
+        is_stub=all(_STUB.fullmatch(source.read(statement)) for statement in rest),
     )
 
 
