@@ -14,6 +14,7 @@ from cutesmith_evaluator.worker.emulated import EmulatedCandidate
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.validate import validate
 from emulated_gemm import GEMM_FAULTS, PlantedGemm, gemm, task
+from warp_matmuls import VARIANTS, Variant
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -35,8 +36,7 @@ def matrices(dtype: torch.dtype, m: int = 100, n: int = 72, k: int = 224) -> tup
     return torch.randn(m, k, generator=generator).to(dtype), torch.randn(n, k, generator=generator).to(dtype)
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(("arch", "dtype"), [("sm_80", torch.float16), ("sm_90a", torch.bfloat16)])
 def test_the_right_kernel_has_no_finding(arch: str, dtype: torch.dtype, tmp_path: Path) -> None:
     a, b = matrices(dtype)
     torch.testing.assert_close(product(gemm(), tmp_path, a, b, arch), a.float() @ b.float().T, rtol=1e-5, atol=1e-4)
@@ -56,6 +56,16 @@ def test_a_fault_is_named_with_its_line(planted: PlantedGemm, tmp_path: Path) ->
     assert finding.line == planted.line, finding
     assert "gemm_kernel" in finding.message
     assert "thread (" in finding.message
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda each: f"{each.kind}-k{each.depth}-{each.accumulated}")
+def test_every_kind_of_warp_wide_multiplication(variant: Variant, tmp_path: Path) -> None:
+    kinds = {"TFloat32": "float32", "Float8E4M3FN": "float8_e4m3fn", "Float8E5M2": "float8_e5m2"}
+    dtype = getattr(torch, kinds.get(variant.kind, variant.kind.lower()))
+    generator = torch.Generator().manual_seed(0)
+    a, b = (torch.randn(64, 64, generator=generator).to(dtype) for _ in range(2))
+    result = product(variant.source, tmp_path, a, b, variant.arch)
+    assert (result.double() - a.double() @ b.double().T).abs().max() < variant.error
 
 
 def test_check_ends_with_a_usable_kernel(tmp_path: Path) -> None:

