@@ -11,9 +11,8 @@ DEMO := examples/new_gelu.py
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# Exit 4 means compiled but not validated: what a machine without a GPU can show.
-demo: $(VENV)/installed ## Make a CuTe kernel for examples/new_gelu.py (installs first)
-	@$(BIN)/cutesmith optimize $(DEMO) || [ $$? -eq 4 ]
+demo: $(VENV)/installed ## Make a CuTe kernel for examples/new_gelu.py, proved on the emulated device without a GPU
+	@$(BIN)/cutesmith optimize $(DEMO)
 
 test: $(VENV)/installed-dev ## Run every test that needs no GPU (the extension's too where npm is present)
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory extension; \

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cutesmith_agent.report import Report
 from cutesmith_agent.subject import Subject, UnusableError, candidate_id
-from cutesmith_agent.trial import EMULATED, Bench
+from cutesmith_agent.trial import EMULATED, NO_VERDICT, Bench
 from cutesmith_evaluator.types import Candidate, Finding, Inspection
 
 
@@ -39,7 +39,8 @@ def _stopped(candidate: Candidate, kernel: Path) -> str:
     if any(finding.kind == "needs-device" for finding in candidate.findings) and candidate.ok is None:
         return f"{kernel.name} was neither compiled nor validated: it compiles only with a device, and there is none."
     if candidate.ok is None:
-        return f"{kernel.name} compiles; it was not validated: no device."
+        why = next((finding.message for finding in candidate.findings if finding.kind in NO_VERDICT), "no device.")
+        return f"{kernel.name} compiles; it was not validated: {why}"
     if candidate.device == EMULATED:
         return f"{kernel.name} is right on the emulated device, not timed."
     return f"{kernel.name} was validated{' and timed' if candidate.timing else ', not timed'}."

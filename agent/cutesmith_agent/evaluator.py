@@ -31,6 +31,7 @@ class Evaluator(Protocol):
         patched: Path | None = None,
         quick: bool = False,
         device: str = "auto",
+        arch: str | None = None,
         dynamic_dims: Sequence[Group] = (),
         deadline_s: float = ...,
         on_progress: OnProgress | None = None,

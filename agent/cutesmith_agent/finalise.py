@@ -87,15 +87,17 @@ def _told(mirror: Mirror, candidate: Candidate) -> Candidate:
 def compiled_header(bench: Bench) -> tuple[str, ...]:
     """The evidence in a kernel file's header where nothing can run, a line each."""
     today, archs = date.today().isoformat(), ", ".join(bench.archs)
-    return (f"Compiled for {archs} on {today} with CuTe DSL {bench.environment.dsl}, not validated: no device.",)
+    why = "." if bench.emulates else ": no device."
+    return (f"Compiled for {archs} on {today} with CuTe DSL {bench.environment.dsl}, not validated{why}",)
 
 
 def emulated_header(candidate: Candidate, bench: Bench) -> tuple[str, ...]:
     """The evidence in a kernel file's header where the emulated device alone ran it, a line each."""
+    parts = tuple(finding.message for finding in candidate.findings if finding.kind == "emulated-in-part")
     errors = () if candidate.error is None else (_errors(candidate, candidate.error),)
     today, archs = date.today().isoformat(), ", ".join(bench.archs)
     ran = f"Right on the emulated device on {today}, compiled for {archs} with CuTe DSL {bench.environment.dsl}."
-    return (ran, *errors, "Not run on a GPU, not timed.")
+    return (ran, *parts, *errors, "Not run on a GPU, not timed.")
 
 
 def measured_header(candidate: Candidate, where: Environment) -> tuple[str, ...]:

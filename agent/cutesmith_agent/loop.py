@@ -13,7 +13,7 @@ from cutesmith_agent.recipes.contract import Draft, Proposal, Target
 from cutesmith_agent.report import Kernel, Report
 from cutesmith_agent.schedules import Schedules, words
 from cutesmith_agent.subject import Subject, candidate_id, require_adoptable
-from cutesmith_agent.trial import Bench
+from cutesmith_agent.trial import NO_VERDICT, Bench
 from cutesmith_agent.tuning import ranking
 from cutesmith_agent.verdicts import median_ms
 from cutesmith_evaluator.types import Candidate, Finding, Inspection, Origin
@@ -191,7 +191,7 @@ def _with_winner(report: Report, search: Search, final: Candidate, why: str) -> 
     assert final.path is not None
     assert report.graph is not None
     kernel = Kernel(search.kernel, Path(final.path).read_bytes().decode())
-    guess = None if final.timing else estimate(report.graph.bytes, search.bench.archs[0])
+    guess = None if final.timing else estimate(report.graph.bytes, search.bench.archs[0], final.profile)
     return replace(
         report,
         best=final.id,
@@ -209,8 +209,14 @@ def _stopped(search: Search, final: Candidate, why: str, guess: Estimate | None)
         hope = f"; at best {guess.ms:.4f} ms, {guess.basis}" if guess else ""
         if final.ok:
             return f"Right on the emulated device, compiled for {archs}, not timed: {why}{hope}."
-        return f"Compiled for {archs}, not validated: {why}{hope}."
+        return f"Compiled for {archs}, not validated: {_why_not_run(final) or why}{hope}."
     return f"Validated{' and timed' if final.timing else ', not timed'} after {why}."
+
+
+def _why_not_run(final: Candidate) -> str | None:
+    """What kept the emulated device from a verdict."""
+    message = next((finding.message for finding in final.findings if finding.kind in NO_VERDICT), None)
+    return message.rstrip(".") if message else None
 
 
 def _slower(final: Candidate) -> tuple[Finding, ...]:

@@ -156,7 +156,9 @@ def _require(environment: Environment, job: Job) -> None:
         )
         raise UnusableError(Finding("missing-package", message))
     if job.device == "cuda" and environment.device == "none":
-        raise UnusableError(Finding("no-device", f"{job.interpreter} sees no CUDA device: use device auto or none."))
+        raise UnusableError(
+            Finding("no-device", f"{job.interpreter} sees no CUDA device: use device auto, emulated or none.")
+        )
 
 
 def _unusable(job: Job, findings: tuple[Finding, ...], environment: Environment | None = None) -> Report:

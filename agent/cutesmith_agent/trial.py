@@ -15,6 +15,7 @@ from cutesmith_evaluator.errors import WorkerError, WorkerUnavailable
 from cutesmith_evaluator.types import Candidate, Environment, Graph, Stage, Task
 
 EMULATED = "emulated"  # the device of a verdict that the emulated device gave
+NO_VERDICT = ("not-emulated", "out-of-time", "too-big-to-emulate")  # findings that say why it gave none
 _QUICK_S, _FULL_S = 180.0, 900.0  # deadlines
 _ALONE, _ALL_ARMS = ("candidate",), ("candidate", "eager", "compile")
 Step = Callable[[Candidate], Candidate]
@@ -22,7 +23,8 @@ Step = Callable[[Candidate], Candidate]
 
 @dataclass(frozen=True)
 class Bench:
-    """Where candidates of one task are tried. `device`: what validation is asked to run on; "none" runs nothing."""
+    """Where candidates of one task are tried. `device`: what was asked for; "none" runs nothing, and "auto" takes the
+    emulated device where there is no other."""
 
     evaluator: Evaluator
     journal: Journal
@@ -41,7 +43,7 @@ class Bench:
     @property
     def emulates(self) -> bool:
         """Whether kernels are validated, and not timed, on the emulated device."""
-        return self.device == "emulated"
+        return self.device == "emulated" or (self.device == "auto" and self.environment.device == "none")
 
     def run(self, candidate: Candidate, *steps: Step) -> Candidate:
         """The candidate after the steps, or after the first that it fails."""
@@ -80,7 +82,8 @@ class Bench:
                 _path(candidate),
                 patched=patched,
                 quick=quick,
-                device=self.device,
+                device=EMULATED if self.emulates else self.device,
+                arch=self.archs[0],
                 dynamic_dims=self.graph.dynamic_dims if self.graph else (),
                 deadline_s=_QUICK_S if quick else _FULL_S,
                 on_progress=self.journal.progress,

@@ -31,6 +31,7 @@ def validated(candidate: Candidate, result: Validation) -> Candidate:
         precision=result.precision,
         error=result.error,
         device=candidate.device if result.ok is None else result.device,
+        profile=result.profile or candidate.profile,
         findings=tuple(dict.fromkeys((*candidate.findings, *result.findings))),
     )
 

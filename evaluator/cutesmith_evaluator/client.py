@@ -66,14 +66,17 @@ class Worker:
         patched: Path | None = None,
         quick: bool = False,
         device: str = "auto",
+        arch: str | None = None,
+        time_s: float | None = None,
         dynamic_dims: Sequence[tuple[tuple[int, int], ...]] = (),
         deadline_s: float = 600.0,
         on_progress: OnProgress | None = None,
     ) -> Validation:
-        """Compares a candidate with its reference on the device.
+        """Compares a candidate with its reference on the device; "auto" is the emulated one where there is no other.
 
         `patched`: a scratch copy of the user's file with both hunks in, whose class is then compared too.
-        `device`: "none" runs nothing on one. `dynamic_dims`: the graph's; these sizes are varied.
+        `device`: "none" runs nothing on one. `dynamic_dims`: the graph's; these sizes are varied. Of the emulated
+        device: `arch` ("sm_90a") and `time_s`, after which a kernel is stopped.
         """
         self._compiles += 1
         params = {
@@ -82,6 +85,8 @@ class Worker:
             "patched": str(patched) if patched else None,
             "quick": quick,
             "device": device,
+            "arch": arch,
+            "time_s": time_s,
             "dynamic_dims": [[list(place) for place in group] for group in dynamic_dims],
         }
         return self._call("validate", params, f"validating {candidate.name}", Validation, deadline_s, on_progress)
@@ -114,6 +119,11 @@ class Worker:
             self._process.kill()
         self._process = None
         self._compiles = 0
+
+    @property
+    def pid(self) -> int | None:
+        """Of the running process."""
+        return self._process.pid if self._process else None
 
     def log(self) -> str:
         """The end of what the running worker and the user's code in it have printed."""

@@ -184,6 +184,28 @@ class ErrorFigures:
 
 
 @dataclass(frozen=True)
+class KernelCounts:
+    """What the emulated device counted of one kernel in one call; in proportion, where blocks were left out."""
+
+    kernel: str
+    blocks: int
+    instructions: int  # each thread's
+    global_bytes: int  # that threads asked for
+    sectors: int  # of 32 bytes, that their warps' accesses touched
+    shared_passes: int  # of shared memory, a 128-byte row each
+    bank_conflicts: int  # those of them that conflicts cost
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Counts of one call on the emulated device. `bytes`: of inputs, state and outputs at the sizes that ran."""
+
+    arch: str
+    bytes: int
+    kernels: tuple[KernelCounts, ...]
+
+
+@dataclass(frozen=True)
 class Validation:
     """`ok` is None when nothing ran ("not run: no device" is then the finding)."""
 
@@ -193,6 +215,7 @@ class Validation:
     error: ErrorFigures | None = None
     checks: tuple[str, ...] = ()  # what ran, in words: "normal inputs, seed 0", "batch 3", ...
     findings: tuple[Finding, ...] = ()
+    profile: Profile | None = None  # of the emulated device
 
 
 # "control": eager once more. "adopted", "adopted-compile": the user's class with the kernel in, and that compiled.
@@ -247,3 +270,4 @@ class Candidate:
     schedule: dict[str, int] = field(default_factory=dict)
     path: str | None = None  # the stored source
     device: str | None = None  # where it was validated: "NVIDIA H200", "emulated"
+    profile: Profile | None = None  # of the emulated device

@@ -105,7 +105,7 @@ def _plan_accepting(studio: Studio, key: ClassKey, outcome: Outcome) -> Change:
 
 async def _accepts_unproved(studio: Studio, key: ClassKey) -> bool:
     question = (
-        f"The kernel for {key.qualname} was compiled but never run: there was no CUDA device. "
+        f"The kernel for {key.qualname} was compiled but never run. "
         "Its results are not checked. Accept it all the same?"
     )
     return await studio.client.ask(question, "Accept")

@@ -73,5 +73,6 @@ def _candidate(candidate: Candidate) -> list[str]:
         lines.append(f"Against fp64: {wording.error_against_fp64(candidate.error)}.")
     if candidate.timing is not None:
         lines.append(f"Measured on {candidate.timing.device}: {wording.timing(candidate.timing)}.")
+    lines += [finding.message for finding in candidate.findings if finding.kind == "emulated-in-part"]
     lines += [f"{wording.resources(kernel)}." for kernel in candidate.resources]
     return lines

@@ -54,6 +54,7 @@ def job(project: Path, **fields: object) -> bytes:
         "task": {"file": str(project / "pkg" / "gelu.py"), "qualname": "NewGELU"},
         "workspace": str(project),
         "interpreter": sys.executable,
+        "device": "none",
     }
     return json.dumps({**plain, **fields}).encode()
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from loop_rig import Rig
 from scripted_evaluator import NO_DEVICE, Script, draft
 
+_Device = Literal["auto", "none"]
 
-def checked(rig: Rig, source: str) -> dict[str, Any]:
+
+def checked(rig: Rig, source: str, device: _Device = "auto") -> dict[str, Any]:
     kernel = rig.root / "mine.py"
     kernel.write_text(source)
-    return rig.run(job=replace(rig.job, kind="check", candidate=str(kernel)))
+    return rig.run(job=replace(rig.job, kind="check", candidate=str(kernel), device=device))
 
 
 def test_a_persons_kernel_is_judged_like_a_generated_one(rig: Rig):
@@ -43,7 +45,7 @@ def test_a_persons_kernel_that_fails_is_no_candidate(rig: Rig, script: Script, s
 
 def test_a_check_without_a_device_is_compiled_only(rig: Rig):
     rig.evaluator.environment = NO_DEVICE
-    done = checked(rig, draft(Script(), t=1).source)
+    done = checked(rig, draft(Script(), t=1).source, device="none")
     assert (done["exit"], done["report"]["candidates"][0]["ok"]) == (4, None)
     assert done["report"]["stopped"] == "mine.py compiles; it was not validated: no device."
 

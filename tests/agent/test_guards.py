@@ -8,6 +8,7 @@ import pytest
 
 from cutesmith_agent.estimate import MEMORY, estimate
 from cutesmith_agent.guards import static_findings
+from cutesmith_evaluator.types import KernelCounts, Profile
 
 KERNEL = "import functools\nimport torch\nfrom torch import nn\n\n" + "".join(
     f"def {name}(module, *inputs):\n    import cutlass\n\n" for name in ("supports", "explain", "forward", "warm_up")
@@ -57,3 +58,21 @@ def test_an_estimate_says_what_it_rests_on():
     assert guess.basis == "an estimate: 268.4 MB at 4.2 TB/s (H200, device-to-device copy, measured)"
     assert estimate(1, "sm_75") is None
     assert all(memory.source for memory in MEMORY.values())
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ({"instructions": 10**6}, "an estimate: 268.4 MB at 4.2 TB/s"),
+        ({"instructions": 10**8}, "an estimate: 25600.0 million thread-level instructions, 128 a clock"),
+        ({"sectors": 3 * 10**5}, "an estimate: 76.8 million sectors of global memory, 2 a clock"),
+        ({"shared_passes": 10**5}, "an estimate: 25.6 million passes of shared memory, 1 a clock"),
+    ],
+)
+def test_counts_of_the_emulated_device_raise_an_estimate_in_proportion_to_the_bytes(counts: dict[str, int], words: str):
+    none = {"blocks": 1, "instructions": 0, "global_bytes": 0, "sectors": 0, "shared_passes": 0, "bank_conflicts": 0}
+    profile = Profile("sm_90a", 2**20, (KernelCounts("k", **none | counts),))
+    guess = estimate(2**28, "sm_90a", profile)
+    assert guess is not None
+    assert guess.basis.startswith(words)
+    assert guess.ms >= 2**28 / 4.2e12 * 1e3

@@ -13,7 +13,8 @@ from scripted_evaluator import BYTES, H200, NO_DEVICE, Request, Script, draft
 
 def test_without_a_device_the_first_that_compiles_is_offered_as_compiled(rig: Rig):
     rig.evaluator.environment = NO_DEVICE
-    done = rig.run(draft(Script(compile="fails"), t=1), draft(Script(), t=2), draft(Script(), t=3))
+    drafts = (draft(Script(compile="fails"), t=1), draft(Script(), t=2), draft(Script(), t=3))
+    done = rig.run(*drafts, job=replace(rig.job, device="none"))
     report, final = done["report"], best(done["report"])
     assert done["exit"] == 4
     assert (final["ok"], final["stage"], final["schedule"]) == (None, "compile", {"t": 2})
@@ -30,6 +31,20 @@ def test_without_a_device_the_first_that_compiles_is_offered_as_compiled(rig: Ri
     assert (last.method, last.kernel_text) == ("validate", report["kernel"]["source"])
 
 
+def test_without_a_device_auto_takes_the_emulated_one(rig: Rig):
+    rig.evaluator.environment = NO_DEVICE
+    done = rig.run(draft(Script(quick="fails"), t=1), draft(Script(), t=2), draft(Script(), t=3))
+    report, final = done["report"], best(done["report"])
+    assert done["exit"] == 0
+    assert (final["ok"], final["stage"], final["schedule"], final["device"]) == (True, "validate", {"t": 2}, "emulated")
+    assert "Right on the emulated device, compiled for sm_90a, sm_80, sm_100a, not timed" in report["stopped"]
+    assert "an estimate: 4200.0 MB" in report["stopped"]
+    assert "Right on the emulated device" in report["kernel"]["source"]
+    assert rig.evaluator.asked("time") == []
+    asked = [one.kwargs for one in rig.evaluator.requests if one.method == "validate"]
+    assert {(one["device"], one["arch"]) for one in asked} == {("emulated", "sm_90a")}
+
+
 def test_device_none_leaves_a_device_alone(rig: Rig):
     done = rig.run(draft(Script(), t=1), job=replace(rig.job, device="none", archs=("sm_80",)))
     assert done["exit"] == 4
@@ -42,7 +57,7 @@ def test_device_cuda_without_one_is_refused(rig: Rig):
     rig.evaluator.environment = NO_DEVICE
     done = rig.run(draft(Script(), t=1), job=replace(rig.job, device="cuda"))
     assert done["exit"] == 2
-    assert done["report"]["stopped"] == "python sees no CUDA device: use device auto or none."
+    assert done["report"]["stopped"] == "python sees no CUDA device: use device auto, emulated or none."
 
 
 @pytest.mark.parametrize(("field", "name"), [("torch", "torch"), ("dsl", "nvidia-cutlass-dsl")])

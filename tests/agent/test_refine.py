@@ -131,7 +131,7 @@ def test_recipes_alone_ask_nobody(model: ModelRig) -> None:
 
 def test_without_a_device_a_right_kernel_is_the_end(model: ModelRig) -> None:
     model.rig.evaluator.environment = NO_DEVICE
-    report = model.run([written(BROKEN), turned(BROKEN, AT_4)])
+    report = model.run([written(BROKEN), turned(BROKEN, AT_4)], job=replace(model.job, device="none"))
     assert best(report)["ok"] is None
     assert "Compiled for sm_90a, sm_80, sm_100a, not validated" in report["stopped"]
     assert "Compiled for" in report["kernel"]["source"]

@@ -34,7 +34,7 @@ def kinds(findings: tuple[Finding, ...]) -> list[tuple[str, str]]:
 def test_nothing_is_validated(worker: Worker, tmp_path: Path):
     task = Task(str(write_task(tmp_path)), QUALNAME)
     for forward in (HONEST["own_softmax"], FAULTS["returns_its_input"].source):
-        verdict = worker.validate(task, write_candidate(tmp_path, forward, "cuda"))
+        verdict = worker.validate(task, write_candidate(tmp_path, forward, "cuda"), device="none")
         assert verdict.ok is None
         assert verdict.device == "none"
         assert verdict.precision is None
@@ -67,11 +67,11 @@ def test_the_patched_file_is_still_tried_on_the_cpu(worker: Worker, tmp_path: Pa
     task = Task(str(write_task(tmp_path)), QUALNAME)
     candidate = write_candidate(tmp_path, HONEST["own_softmax"], "cuda")
     patched = write_patched(tmp_path / "scratch", candidate, patched_text())
-    verdict = worker.validate(task, candidate, patched=patched)
+    verdict = worker.validate(task, candidate, patched=patched, device="none")
     assert verdict.ok is None
     assert kinds(verdict.findings) == [("no-device", "information")]
     assert any("CUTESMITH_DISABLE=1" in check for check in verdict.checks)
     patched.write_text(patched.read_text().replace("dim=-1", "dim=0"))
-    broken = worker.validate(task, candidate, patched=patched)
+    broken = worker.validate(task, candidate, patched=patched, device="none")
     assert broken.ok is False
     assert ("adopted-differs", "error") in kinds(broken.findings)

@@ -58,7 +58,8 @@ def candidate_source(script: Script, note: str = "") -> str:
 
 
 def with_header(source: str, lines: tuple[str, ...]) -> str:
-    return source.replace('"""Evidence:\nnone\n"""', '"""Evidence:\n' + "\n".join(lines) + '\n"""')
+    evidence = '"""Evidence:\n' + "\n".join(lines) + '\n"""'
+    return re.sub(r'"""Evidence:\n.*?\n"""', lambda _: evidence, source, count=1, flags=re.DOTALL)
 
 
 def draft(script: Script, **schedule: int) -> Draft:
@@ -113,21 +114,23 @@ class ScriptedEvaluator:
         patched: Path | None = None,
         quick: bool = False,
         device: str = "auto",
+        arch: str | None = None,
         dynamic_dims: Sequence[object] = (),
         deadline_s: float = 600.0,
         on_progress: object = None,
     ) -> Validation:
         script = self._begin(
-            "validate", candidate, patched, quick=quick, device=device, dynamic_dims=tuple(dynamic_dims)
+            "validate", candidate, patched, quick=quick, device=device, arch=arch, dynamic_dims=tuple(dynamic_dims)
         )
-        if self.environment.device == "none" or device == "none":
+        name = "emulated" if device == "emulated" else self.environment.device
+        if name == "none" or device == "none":
             return Validation(None, "none", findings=(Finding("no-device", "Not run.", severity="information"),))
         outcome = script.patched if patched is not None else script.quick if quick else script.full
         if not self._passes(outcome, "validating"):
             where = patched or candidate
             message = f"{where} gives other values."
-            return Validation(False, "NVIDIA H200", findings=(Finding("wrong-values", message, 3, str(where)),))
-        return Validation(True, "NVIDIA H200", "kept", FIGURES, ("normal inputs, seed 0",))
+            return Validation(False, name, findings=(Finding("wrong-values", message, 3, str(where)),))
+        return Validation(True, name, "kept", FIGURES, ("normal inputs, seed 0",))
 
     def time(
         self,

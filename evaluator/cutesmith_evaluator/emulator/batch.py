@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -15,7 +16,7 @@ from cutesmith_evaluator.emulator.barriers import deadlock, released
 from cutesmith_evaluator.emulator.bulk_groups import BulkGroups
 from cutesmith_evaluator.emulator.clusters import ClusterBarrier
 from cutesmith_evaluator.emulator.counts import Counts
-from cutesmith_evaluator.emulator.faults import Culprit, EmulationError, FaultError, Place
+from cutesmith_evaluator.emulator.faults import Culprit, DependentError, EmulationError, FaultError, Place
 from cutesmith_evaluator.emulator.layout import LOCAL_BASE, SHARED_BASE
 from cutesmith_evaluator.emulator.mbarriers import Mbarriers
 from cutesmith_evaluator.emulator.memory import AccessFaultError, GlobalMemory
@@ -34,13 +35,16 @@ Triple = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Shape:
-    """`first` and `count`: the blocks of this batch, by number in the grid; by cluster, where those are larger."""
+    """`places`: the blocks of this batch, by number in the grid; by cluster, where those are larger."""
 
     grid: Triple
     block: Triple
-    first: int
-    count: int
+    places: Array
     cluster: Triple = (1, 1, 1)
+
+    @property
+    def count(self) -> int:
+        return self.places.size
 
     @property
     def threads(self) -> int:
@@ -59,7 +63,7 @@ class Shape:
     @property
     def block_numbers(self) -> Array:
         """Of each block of the batch, its number in the grid: cluster by cluster, within one by rank."""
-        places = self.first + np.arange(self.count)
+        places = self.places
         if self.cluster_size == 1:
             return places
         clusters = (self.grid[0] // self.cluster[0], self.grid[1] // self.cluster[1], self.grid[2] // self.cluster[2])
@@ -80,8 +84,11 @@ class Batch:
         memory: GlobalMemory,
         dynamic_shared: int,
         counts: Counts,
+        between: Callable[[], None] = lambda: None,
     ) -> None:
+        """`between` is called after each basic block, and may raise to end the launch."""
         self.program, self.shape, self.arguments, self.memory, self.counts = program, shape, arguments, memory, counts
+        self._between = between
         self.size = shape.count * shape.padded
         self.numbers, self.blocks, self.threads = _numbering(shape.count, shape.padded)
         shared_bytes = max(program.shared_bytes, program.dynamic_offset + dynamic_shared if dynamic_shared else 0)
@@ -113,6 +120,7 @@ class Batch:
                 while self._ready or self._release():
                     index = min(self._ready)
                     self._run_block(index, self._ready.pop(index))
+                    self._between()
         except EmulationError as error:
             raise self._placed(error) from None
 
@@ -254,6 +262,8 @@ class Batch:
 
     def _placed(self, error: EmulationError) -> EmulationError:
         """The error with the kernel, the line and the thread filled in."""
+        if isinstance(error, DependentError):  # it may name the kernel of an earlier launch
+            return error
         error.kernel = self.program.kernel.name
         error.place = error.place or self._step_place
         if isinstance(error, AccessFaultError):

@@ -26,9 +26,13 @@ class Traffic:
 
 @dataclass
 class Counts:
-    """Of one launch. `instructions`: by family, one for each thread that came to it. `enabled` False: no traffic."""
+    """Of a kernel's launches. `instructions`: by family, one for each thread that came to it. `enabled` False: no
+    traffic. `blocks`: of the grids; `blocks_run`: those that ran."""
 
     enabled: bool = True
+    launches: int = 0
+    blocks: int = 0
+    blocks_run: int = 0
     instructions: dict[str, int] = field(default_factory=dict)
     traffic: dict[str, Traffic] = field(default_factory=dict)
 

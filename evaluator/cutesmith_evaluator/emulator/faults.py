@@ -57,3 +57,19 @@ class UnsupportedError(EmulationError):
 
     def __init__(self, message: str, kernel: str = "", place: Place | None = None) -> None:
         super().__init__("not-emulated", message, kernel, place)
+
+
+class DependentError(EmulationError):
+    """A value is wanted that blocks of `kernel` would have given which were left out: it has to run in full."""
+
+    def __init__(self, kernel: str) -> None:
+        super().__init__("dependent-blocks", f"blocks of {kernel} depend on one another, or later work on all of them")
+        self.kernel = kernel
+
+
+class OutOfTimeError(EmulationError):
+    """The time for emulation is up. `done`: how much of the launch had run."""
+
+    def __init__(self, kernel: str, done: float) -> None:
+        super().__init__("out-of-time", f"the time was up when {done:.0%} of a launch had run", kernel)
+        self.kernel = kernel

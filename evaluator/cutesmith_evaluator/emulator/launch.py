@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from cutesmith_evaluator.emulator.batch import WARP, Batch, Shape
 from cutesmith_evaluator.emulator.counts import Counts
 from cutesmith_evaluator.emulator.faults import FaultError
 from cutesmith_evaluator.emulator.memory import GlobalMemory
 from cutesmith_evaluator.emulator.program import Program
+from cutesmith_evaluator.emulator.sampling import PILOT, Budget, PartialLaunch, chosen_blocks, spread
 from cutesmith_evaluator.emulator.specials import special_values
 
 _THREADS = 1 << 14  # of a batch: more do not fit the caches with all their registers
 _MAX_THREADS = 1024
 _SHARED_BYTES = 1 << 28  # of all blocks of a batch
 
+Array = np.ndarray[Any, np.dtype[Any]]
 Triple = tuple[int, int, int]
 
 
@@ -41,23 +46,73 @@ def launch(
     config: Launch,
     memory: GlobalMemory,
     counts: Counts | None = None,
-    between: Callable[[], None] = lambda: None,
+    between: Callable[[float], None] = lambda done: None,
+    budget: Budget | None = None,
 ) -> Counts:
-    """Runs the kernel on all blocks. `between` is called after each batch and may raise to end it.
+    """Runs the kernel on all blocks, or on some of them where all would go beyond `budget` and its blocks are
+    independent. `between` is called now and then with the part of the launch that is done, and may raise to end it.
 
-    Raises FaultError and UnsupportedError.
+    Raises FaultError, UnsupportedError, and DependentError when it turns out that all blocks have to run.
     """
-    counts = counts or Counts()
     _check_limits(program, config)
-    total = config.grid[0] * config.grid[1] * config.grid[2]
-    step = _blocks_of_batch(program, config)
-    for first in range(0, total, step):
-        shape = Shape(config.grid, config.block, first, min(step, total - first), config.cluster)
-        batch = Batch(program, shape, config.arguments, memory, config.dynamic_shared, counts)
-        special_values(batch, config.dynamic_shared)
+    running = _Running(program, config, memory, counts or Counts(), between)
+    running.counts.launches += 1
+    running.counts.blocks += running.total * running.together
+    if budget is None or running.total <= max(running.step, PILOT):
+        running.run(np.arange(running.total))
+    else:
+        running.run_part(budget)
+    return running.counts
+
+
+@dataclass
+class _Running:
+    """One launch, in clusters of blocks that run `together`: `total` of them, `step` at once."""
+
+    program: Program
+    config: Launch
+    memory: GlobalMemory
+    counts: Counts
+    between: Callable[[float], None]
+
+    def __post_init__(self) -> None:
+        self.together = math.prod(self.config.cluster)
+        self.total = math.prod(self.config.grid) // self.together
+        self.step = _blocks_of_batch(self.program, self.config) // self.together
+
+    def run(self, clusters: Array) -> None:
+        for first in range(0, clusters.size, self.step):
+            self._run_batch(clusters[first : first + self.step], first / clusters.size)
+
+    def run_part(self, budget: Budget) -> None:
+        """A few, and then as many others as the budget allows after these."""
+        self.memory.launch = part = PartialLaunch(self.program.kernel.name)
+        before = self.counts.thread_instructions
+        try:
+            pilot = spread(self.total, PILOT)
+            self.run(pilot)
+            rest = chosen_blocks(self.total, pilot, self.counts.thread_instructions - before, budget)
+            self.run(rest)
+            part.complete = pilot.size + rest.size == self.total
+        finally:
+            self.memory.launch = None
+
+    def _run_batch(self, clusters: Array, done: float) -> None:
+        self.between(done)
+        places = (clusters[:, None] * self.together + np.arange(self.together)).reshape(-1)
+        shape = Shape(self.config.grid, self.config.block, places, self.config.cluster)
+        batch = Batch(
+            self.program,
+            shape,
+            self.config.arguments,
+            self.memory,
+            self.config.dynamic_shared,
+            self.counts,
+            lambda: self.between(done),
+        )
+        special_values(batch, self.config.dynamic_shared)
         batch.run()
-        between()
-    return counts
+        self.counts.blocks_run += places.size
 
 
 def _check_limits(program: Program, config: Launch) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cutesmith_evaluator.emulator.faults import FaultError
+from cutesmith_evaluator.emulator.faults import DependentError, FaultError
+from cutesmith_evaluator.emulator.sampling import PartialLaunch
 
 # One access of a thread as one NumPy item; complex128 stands for 16 bytes, moved and never computed with.
 UNITS = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8"), 16: np.dtype("c16")}
@@ -35,6 +36,12 @@ class Allocation:
         self._bytes = np.ctypeslib.as_array((ctypes.c_uint8 * self._length).from_address(self.base))
         self._views: dict[int, Array] = {}
         self._written: Array | None = None if initialised else np.zeros(self._length, np.uint8)
+        self.writer: PartialLaunch | None = None  # that stored here last
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether blocks that would have stored here may have been left out."""
+        return self.writer is not None and not self.writer.complete
 
     def view(self, unit: int) -> Array:
         """The memory as items of `unit` bytes from `base`; items outside [start, end) are never touched."""
@@ -56,14 +63,24 @@ class Allocation:
         return np.ndarray(shape, f"u{size}", buffer, address - self.base, strides)  # pyright: ignore[reportArgumentType]
 
     def mark_initialised(self) -> None:
-        self._written = None
+        self._written, self.writer = None, None
+
+    def claim(self, launch: PartialLaunch) -> None:
+        """For a launch that may leave blocks out, before it stores. Raises DependentError unless memory is fresh."""
+        if self.writer is launch:
+            return
+        if self._written is None or self._written.any():
+            raise DependentError(launch.kernel)
+        self.writer = launch
+
+    def holds_value(self) -> Array | None:
+        """1 for each byte from `start` to `end` that holds a value; None where all do."""
+        return None if self._written is None else self._written[self.start - self.base : self.end - self.base]
 
     def unwritten(self) -> int:
         """Bytes that hold no value."""
-        if self._written is None:
-            return 0
-        inside = self._written[self.start - self.base : self.end - self.base]
-        return int(inside.size - np.count_nonzero(inside))
+        inside = self.holds_value()
+        return 0 if inside is None else int(inside.size - np.count_nonzero(inside))
 
 
 _ALL_WRITTEN = {unit: np.full(unit, 1, np.uint8).view(dtype)[0] for unit, dtype in UNITS.items()}
@@ -73,6 +90,7 @@ class GlobalMemory:
     """Allocations by address. Loads and stores take one address per thread and the bytes of one access."""
 
     def __init__(self) -> None:
+        self.launch: PartialLaunch | None = None  # that runs now, where it may leave blocks out
         self._allocations: list[Allocation] = []
         self._starts: list[int] = []
 
@@ -106,6 +124,8 @@ class GlobalMemory:
         allocation = self._only(addresses, unit)
         parts = [(allocation, slice(None))] if allocation else self._parts(addresses, unit, "writes")
         for found, chosen in parts:
+            if self.launch is not None:
+                found.claim(self.launch)
             index = _index(found, addresses[chosen], unit)
             found.view(unit)[index] = items[chosen]
             written = found.written(unit)
@@ -117,8 +137,10 @@ class GlobalMemory:
     ) -> Array:
         """Items of `size` bytes at regular distances, outermost first. `position`: of the thread that asks for them."""
         allocation = self._holding(address, shape, strides, size, "reads", position)
+        self._check_not_own(allocation)
         written = allocation.region(address, shape, strides, size, written=True)
         if written is not None and not (written == _ALL_WRITTEN[size]).all():
+            self._check_none_left_out(allocation)
             words = f"reads {allocation.label} at 0x{address:x} and after, where nothing has written all of it"
             raise AccessFaultError("uninitialised-read", words, position, address)
         found = allocation.region(address, shape, strides, size)
@@ -130,6 +152,8 @@ class GlobalMemory:
     ) -> None:
         size = items.itemsize
         allocation = self._holding(address, shape, strides, size, "writes", position)
+        if self.launch is not None:
+            allocation.claim(self.launch)
         found = allocation.region(address, shape, strides, size)
         assert found is not None
         found[...] = items
@@ -151,10 +175,43 @@ class GlobalMemory:
         self, allocation: Allocation, addresses: Array, unit: int, used: int | None, threads: Array | None = None
     ) -> Array:
         index = _index(allocation, addresses, unit)
+        self._check_not_own(allocation)
         written = allocation.written(unit)
         if written is not None:
-            _check_written(allocation, written[index], addresses, unit, used, threads)
+            self._check_written(allocation, written[index], addresses, unit, used, threads)
         return allocation.view(unit)[index]
+
+    def _check_written(
+        self,
+        allocation: Allocation,
+        written: Array,
+        addresses: Array,
+        unit: int,
+        used: int | None,
+        threads: Array | None,
+    ) -> None:
+        flags = written.view(np.uint8).reshape(-1, unit)
+        if used is not None:
+            flags = flags[:, [place for place in range(unit) if used >> place & 1]]
+        if flags.all():
+            return
+        self._check_none_left_out(allocation)
+        place = int(np.flatnonzero(~flags.all(axis=1))[0])
+        message = f"reads {unit} bytes of {allocation.label} at 0x{int(addresses[place]):x} that nothing has written"
+        thread = int(threads[place]) if threads is not None else place
+        raise AccessFaultError("uninitialised-read", message, thread, int(addresses[place]))
+
+    def _check_not_own(self, allocation: Allocation) -> None:
+        """A launch that may leave blocks out must not load what it stores."""
+        if self.launch is not None and allocation.writer is self.launch:
+            raise DependentError(self.launch.kernel)
+
+    def _check_none_left_out(self, allocation: Allocation) -> None:
+        """Where nothing has written: raises DependentError if a block that was left out would have done so."""
+        if allocation.writer is not None and allocation.is_partial:
+            raise DependentError(allocation.writer.kernel)
+        if self.launch is not None:  # in the whole launch, another block may have come first
+            raise DependentError(self.launch.kernel)
 
     def _only(self, addresses: Array, unit: int) -> Allocation | None:
         """The allocation that all the accesses lie in, where it is one."""
@@ -196,17 +253,3 @@ def _check_alignment(addresses: Array, unit: int) -> None:
         address = int(addresses[thread])
         message = f"accesses {unit} bytes at 0x{address:x}, which is no multiple of {unit}"
         raise AccessFaultError("misaligned-access", message, thread, address)
-
-
-def _check_written(
-    allocation: Allocation, written: Array, addresses: Array, unit: int, used: int | None, threads: Array | None
-) -> None:
-    flags = written.view(np.uint8).reshape(-1, unit)
-    if used is not None:
-        flags = flags[:, [place for place in range(unit) if used >> place & 1]]
-    if flags.all():
-        return
-    place = int(np.flatnonzero(~flags.all(axis=1))[0])
-    message = f"reads {unit} bytes of {allocation.label} at 0x{int(addresses[place]):x} that nothing has written"
-    thread = int(threads[place]) if threads is not None else place
-    raise AccessFaultError("uninitialised-read", message, thread, int(addresses[place]))

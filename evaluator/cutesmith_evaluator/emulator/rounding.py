@@ -55,10 +55,12 @@ def round_sum(a: Floats, b: Floats, rounding: Rounding = "rn") -> Floats:
     total = a + b
     if rounding == "rn":
         return _nearest_of_sum(a, b, total)
-    error = two_sum_error(a, b, total)
-    exact_zero = (total == 0) & ~((a == 0) & (b == 0) & (np.signbit(a) == np.signbit(b)))
-    result = directed(total, error, rounding)
-    return np.where(exact_zero, F32(-0.0 if rounding == "rm" else 0.0), result) if exact_zero.any() else result
+    result = directed(total, two_sum_error(a, b, total), rounding)
+    zero = total == 0
+    if not zero.any():
+        return result
+    exact_zero = zero & ~((a == 0) & (b == 0) & (np.signbit(a) == np.signbit(b)))
+    return np.where(exact_zero, F32(-0.0 if rounding == "rm" else 0.0), result)
 
 
 def _nearest_of_sum(a: Floats, b: Floats, total: Floats) -> Floats:
@@ -88,18 +90,20 @@ def directed(total: Floats, error: Floats, rounding: Rounding) -> Floats:
     """The exact total + error, where total is the nearest float64, rounded to float32 toward a side."""
     nearest = np.asarray(total.astype(F32))
     wide = nearest.astype(F64)
-    too_high = (wide > total) | ((wide == total) & (error < 0))
-    too_low = (wide < total) | ((wide == total) & (error > 0))
-    down = np.nextafter(nearest, F32(-np.inf))
-    up = np.nextafter(nearest, F32(np.inf))
+    equal = wide == total
+    if rounding == "rz":
+        beyond = (np.abs(wide) > np.abs(total)) | (equal & np.where(total > 0, error < 0, error > 0))
+        return (nearest.view(U32) - beyond.astype(U32)).view(F32)
     if rounding == "rm":
-        result = np.where(too_high, down, nearest)
-    elif rounding == "rp":
-        result = np.where(too_low, up, nearest)
-    else:
-        positive = total > 0
-        result = np.where(positive & too_high, down, np.where(~positive & too_low, up, nearest))
-    return np.where((result == 0) & np.signbit(total), F32(-0.0), result)
+        return np.where((wide > total) | (equal & (error < 0)), -_above(-nearest), nearest)
+    return np.where((wide < total) | (equal & (error > 0)), _above(nearest), nearest)
+
+
+def _above(values: Floats) -> Floats:
+    """The next float32 toward +infinity; nothing useful for that itself and for NaN."""
+    bits = values.view(U32)
+    moved = np.where(bits >> U32(31), bits - U32(1), bits + U32(1))
+    return np.where(values == 0, U32(1), moved).view(F32)
 
 
 def exact_directed(exact: Floats, rounding: Rounding) -> Floats:

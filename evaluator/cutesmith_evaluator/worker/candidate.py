@@ -45,6 +45,10 @@ class LoadedCandidate(Protocol):
         """The module's parameters and buffers whose values reach the candidate."""
         ...
 
+    def judged(self, output: Tensor) -> Tensor | None:
+        """Which elements of one of its outputs were computed, a bool each; None: all. The others are zero."""
+        ...
+
 
 def load_candidate(path: Path, reference: Reference | None = None) -> LoadedCandidate:
     """Runs the file under a module name of its own, so that every load starts fresh.
@@ -87,6 +91,9 @@ class _Functions:
     def state_names(self, module: nn.Module) -> frozenset[str]:
         return frozenset(name for name, _ in named_state(module))
 
+    def judged(self, output: Tensor) -> Tensor | None:
+        return None
+
 
 class KernelBenchCandidate:
     """`ModelNew`, built once per reference module with its constructor arguments and its weights."""
@@ -120,6 +127,9 @@ class KernelBenchCandidate:
     def state_names(self, module: nn.Module) -> frozenset[str]:
         state = module.state_dict()
         return frozenset(state) if self.bound(module).state_dict().keys() == state.keys() else frozenset()
+
+    def judged(self, output: Tensor) -> Tensor | None:
+        return None
 
     def _build(self, module: nn.Module) -> nn.Module:
         built = self._reference.construct(self._model)

@@ -12,7 +12,7 @@ from torch import nn
 from cutesmith_evaluator.types import ErrorFigures, Finding, Precision
 from cutesmith_evaluator.worker.candidate import LoadedCandidate
 from cutesmith_evaluator.worker.checks_call import DeviceFaultError
-from cutesmith_evaluator.worker.checks_case import Case, Result
+from cutesmith_evaluator.worker.checks_case import OUT_OF_TIME, Case, Result
 from cutesmith_evaluator.worker.checks_compare import Comparer
 from cutesmith_evaluator.worker.checks_conduct import Conduct, conduct_of
 from cutesmith_evaluator.worker.checks_guard import guard_findings, kernel_module, other_dtypes
@@ -29,6 +29,7 @@ from cutesmith_evaluator.worker.reference import Reference
 __all__ = ["DeviceFaultError", "Outcome", "run_checks"]
 
 _ENOUGH_FAILURES = 3  # checks that fail before the rest is left out
+_LAST = {"unsupported-inputs", OUT_OF_TIME}  # findings after which there is no use in going on
 _ORDER: tuple[Precision, ...] = ("kept", "as eager", "lowered")
 
 
@@ -42,6 +43,7 @@ class Outcome:
     worst_label: str = ""
     precision: Precision = "kept"
     kernelbench_ok: bool = True
+    compared: int = 0  # checks that came to a comparison, and found nothing wrong
 
     @property
     def ok(self) -> bool:
@@ -59,6 +61,7 @@ class Outcome:
             self.findings += [_warning(finding) for finding in result.findings]
             return
         self.findings += result.findings
+        self.compared += not result.findings and not result.note
         self.kernelbench_ok &= result.kernelbench_ok
         for measured in result.measured if not result.findings else ():
             self.precision = _ORDER[max(_ORDER.index(self.precision), _ORDER.index(measured.precision))]
@@ -79,7 +82,8 @@ def run_checks(
 ) -> Outcome:
     """Every check on `device`. `memory`: bytes that one float64 run may take, by default what is free.
     `conduct`: made before the candidate was imported.
-    `enough`: asked before each check but the first; once it is true, the other ones are left out, and that is said.
+    `enough`: asked before each check once one has been passed; when it is true, the others are left out, and that is
+    said.
 
     Raises TaskError when the reference cannot be used, DeviceFaultError when the device is lost.
     """
@@ -124,14 +128,14 @@ def _run_cases(
         if isinstance(case, str):
             outcome.checks.append(case)
             continue
-        if not case.own and enough():
+        if (outcome.compared or not case.own) and enough():
             outcome.checks.append("the rest was left out, for time")
             break
         progress(case.label)
         failures += not _checked(examiner, case, outcome)
         if case.own and examiner.comparer.float64:
             _note_reference(outcome, examiner.comparer.float64.where(case.inputs))
-        if failures == _ENOUGH_FAILURES or "unsupported-inputs" in {finding.kind for finding in outcome.findings}:
+        if failures == _ENOUGH_FAILURES or _LAST & {finding.kind for finding in outcome.findings}:
             outcome.checks.append("the rest was left out")
             break
 
@@ -143,7 +147,8 @@ def _checked(examiner: Examiner, case: Case, outcome: Outcome) -> bool:
     except TaskError as error:
         if case.own and error.finding.kind in ("reference-raises", "random-reference"):
             raise
-        result = Result([error.finding])
+        late = error.finding.kind == OUT_OF_TIME and outcome.compared
+        result = Result(note="not finished, the time was up") if late else Result([error.finding])
     except torch.OutOfMemoryError:
         gc.collect()
         torch.cuda.empty_cache()

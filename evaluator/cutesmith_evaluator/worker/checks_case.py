@@ -10,6 +10,8 @@ from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.inputs import Inputs
 from cutesmith_evaluator.worker.numerics import Measured
 
+OUT_OF_TIME = "out-of-time"  # the finding where a kernel was stopped
+
 
 @dataclass(frozen=True)
 class Case:
@@ -26,11 +28,15 @@ class Case:
 
 @dataclass(frozen=True)
 class Outputs:
-    """The tensors that the candidate and eager (without TF32) gave for a case: alike in number, shapes and dtypes."""
+    """The tensors that the candidate and eager (without TF32) gave for a case: alike in number, shapes and dtypes.
+
+    `judged`: for each of them the elements that count, a bool each; None: all.
+    """
 
     case: Case
     got: list[Tensor]
     eager: list[Tensor]
+    judged: list[Tensor | None]
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -46,6 +47,7 @@ class Comparer:
 
     def compare(self, outputs: Outputs, result: Result) -> None:
         """Adds what is wrong, or else how large the errors are."""
+        outputs = replace(outputs, got=list(map(_filled, outputs.got, outputs.eager, outputs.judged)))
         for place, (got, eager) in enumerate(zip(outputs.got, outputs.eager, strict=True)):
             found = self._plainly_wrong(outputs, place)
             if found.count:
@@ -89,7 +91,7 @@ class Comparer:
             for place, comparison in sums.items():
                 usual = _part(default[place], rows) if default else None
                 got, eager = _part(outputs.got[place], rows), _part(outputs.eager[place], rows)
-                comparison.add(got, eager, usual, reference[place])
+                comparison.add(got, eager, usual, reference[place], _of(outputs.judged[place], rows))
         return sums
 
     def _beyond(self, outputs: Outputs, place: int, comparison: Comparison) -> WrongElements:
@@ -99,7 +101,8 @@ class Comparer:
         found = _wrong_elements(got)
         for rows, reference in self._references(outputs):
             far = lambda mine, theirs: (mine.double() - theirs).abs() > threshold  # noqa: E731
-            _collect(found, far, _offset(got, rows), _part(got, rows), reference[place])
+            values = _filled(_part(got, rows), reference[place], _of(outputs.judged[place], rows))
+            _collect(found, far, _offset(got, rows), values, reference[place])
         return found
 
     def _references(self, outputs: Outputs) -> Iterator[Slice]:
@@ -129,6 +132,15 @@ class Comparer:
 
 def _part(tensor: Tensor, rows: slice | None) -> Tensor:
     return tensor if rows is None else tensor[rows]
+
+
+def _of(judged: Tensor | None, rows: slice | None) -> Tensor | None:
+    return None if judged is None else _part(judged, rows)
+
+
+def _filled(got: Tensor, expected: Tensor, judged: Tensor | None) -> Tensor:
+    """`got` with the expected values where it is not judged."""
+    return got if judged is None else torch.where(judged, got, expected.to(got.dtype))
 
 
 def _threshold(comparison: Comparison) -> float:

@@ -115,7 +115,9 @@ class Examiner:
         eager = self.eager(case)
         result.findings += layout_findings(got, eager, self._sources(case), self._file)
         if not result.findings:
-            self.comparer.compare(Outputs(case, tensors(got), tensors(eager)), result)
+            mine = tensors(got)
+            judged = [self.candidate.judged(each) for each in mine]
+            self.comparer.compare(Outputs(case, mine, tensors(eager), judged), result)
 
     def _forward_in_turns(
         self, case: Case, like: Sequence[Tensor], result: Result

@@ -14,19 +14,23 @@ from weakref import WeakKeyDictionary
 
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
+from torch.utils.weak import WeakIdKeyDictionary
 
-from cutesmith_evaluator.emulator.device import Device
-from cutesmith_evaluator.emulator.faults import EmulationError, FaultError
+from cutesmith_evaluator.emulator.device import Between, Device
+from cutesmith_evaluator.emulator.faults import DependentError, EmulationError, FaultError, OutOfTimeError
 from cutesmith_evaluator.emulator.properties import properties_of
-from cutesmith_evaluator.types import Finding
+from cutesmith_evaluator.emulator.sampling import Budget
+from cutesmith_evaluator.types import Finding, Profile
 from cutesmith_evaluator.worker.candidate import LoadedCandidate
+from cutesmith_evaluator.worker.checks_case import OUT_OF_TIME
 from cutesmith_evaluator.worker.cudaless import cuda_without_build
 from cutesmith_evaluator.worker.emulated_allocations import Allocations
 from cutesmith_evaluator.worker.emulated_cuda import emulated_cuda
 from cutesmith_evaluator.worker.emulated_dsl import emulated_compiles
+from cutesmith_evaluator.worker.emulated_profile import kernel_counts
 from cutesmith_evaluator.worker.emulated_tensor import EmulatedMode, EmulatedTensor
 from cutesmith_evaluator.worker.failures import TaskError, line_in, summary
-from cutesmith_evaluator.worker.inputs import tensors
+from cutesmith_evaluator.worker.inputs import tensors, total_bytes
 
 NOT_EMULATED = "not-emulated"
 _State = tuple[int, ...]
@@ -35,15 +39,20 @@ _State = tuple[int, ...]
 class EmulatedCandidate:
     """Calls of `candidate` run on one emulated device of the arch ("sm_90a").
 
-    What the emulator finds, and what it does not know, is raised as TaskError with the line of the candidate.
+    Of a large launch only some blocks run, where these are independent of one another; `judged` says of an output
+    which elements they have written. `profile`: the counts of the first call. What the emulator finds, and what it does
+    not know, is raised as TaskError with the line of the candidate.
     """
 
-    def __init__(self, candidate: LoadedCandidate, arch: str, between: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, candidate: LoadedCandidate, arch: str, between: Between = lambda kernel, done: None) -> None:
         properties = properties_of(arch)
         if properties is None:
             raise TaskError(Finding(NOT_EMULATED, f"No device of {arch} is emulated yet; choose sm_80 or sm_90a."))
         self._candidate, self._arch, self._properties = candidate, arch, properties
         self.device = Device(between=between, count_traffic=False)
+        self.device.budget = Budget()
+        self.profile: Profile | None = None
+        self._judged = WeakIdKeyDictionary()
         self._allocations = Allocations(self.device.memory)
         self._modules: WeakKeyDictionary[nn.Module, tuple[_State, nn.Module]] = WeakKeyDictionary()
         module = self.module
@@ -63,7 +72,7 @@ class EmulatedCandidate:
     @property
     def launches(self) -> int:
         """A number that grows with every kernel that runs."""
-        return sum(counts.thread_instructions for counts in self.device.counts.values())
+        return self.device.launched
 
     def state_names(self, module: nn.Module) -> frozenset[str]:
         return self._candidate.state_names(module)
@@ -75,13 +84,24 @@ class EmulatedCandidate:
         return self._call(self._candidate.explain, module, inputs)
 
     def forward(self, module: nn.Module, *inputs: object) -> object:
-        return self._call(self._candidate.forward, module, inputs)
+        if self.profile is not None:
+            return self._call(self._candidate.forward, module, inputs)
+        self.device.count_traffic = True
+        result = self._call(self._candidate.forward, module, inputs)
+        self.device.count_traffic = False
+        moved = total_bytes((*inputs, *module.parameters(), *module.buffers(), *tensors(result)))
+        counts = tuple(kernel_counts(short_name(name), each) for name, each in self.device.counts.items())
+        self.profile = Profile(self._arch, moved, counts)
+        return result
 
     def warm_up(self, module: nn.Module, *inputs: object) -> None:
         self._call(self._candidate.warm_up, module, inputs)
 
     def bound(self, module: nn.Module) -> Callable[..., object]:
         return lambda *inputs: self.forward(module, *inputs)
+
+    def judged(self, output: Tensor) -> Tensor | None:
+        return self._judged.get(output)
 
     def _call(self, function: Callable[..., Any], module: nn.Module, inputs: tuple[object, ...]) -> Any:
         scratch = os.environ.get("CUTESMITH_SCRATCH")
@@ -93,9 +113,7 @@ class EmulatedCandidate:
             placed = self._placed(module)
             arguments = tree_map(self._to_device, inputs)
             try:
-                with EmulatedMode(self._allocations):
-                    result = function(placed, *arguments)
-                self._check_written(result)
+                result = self._settled(lambda: function(placed, *arguments))
             except EmulationError as error:
                 raise TaskError(self._finding(error)) from error
             except Exception as error:
@@ -103,6 +121,18 @@ class EmulatedCandidate:
                     raise
                 raise TaskError(self._beyond(error)) from error
             return tree_map(lambda value: value.host if isinstance(value, EmulatedTensor) else value, result)
+
+    def _settled(self, call: Callable[[], Any]) -> Any:
+        """The call's result; again, with a kernel in full, where it turns out that all of its blocks are wanted."""
+        while True:
+            self.device.counts = {}
+            try:
+                with EmulatedMode(self._allocations):
+                    result = call()
+                self._look_at(result)
+                return result
+            except DependentError as error:
+                self.device.whole.add(error.kernel)
 
     def _to_device(self, value: object) -> object:
         if isinstance(value, Tensor) and not isinstance(value, EmulatedTensor):
@@ -120,9 +150,14 @@ class EmulatedCandidate:
             self._modules[module] = known
         return known[1]
 
-    def _check_written(self, result: object) -> None:
+    def _look_at(self, result: object) -> None:
+        """Notes what was computed of the outputs. All of it, unless blocks were left out, or it is a fault."""
         for number, output in enumerate(tensors(result)):
-            if isinstance(output, EmulatedTensor) and (missing := self._allocations.unwritten(output.host)):
+            if not isinstance(output, EmulatedTensor):
+                continue
+            if (known := self._allocations.judged(output.host)) is not None:
+                self._judged[output.host] = known
+            elif missing := self._allocations.unwritten(output.host):
                 size = output.host.untyped_storage().nbytes()
                 words = f"output {number} is returned with {missing} of its {size} bytes never written"
                 raise FaultError("unwritten-output", words)
@@ -145,7 +180,9 @@ class EmulatedCandidate:
         if error.kind == NOT_EMULATED:
             message = f"{where}: {error.message}; run it on a machine with a CUDA device."
             return Finding(NOT_EMULATED, message, line, str(self.path), "information")
-        kernel = f" (kernel {_short(error.kernel)})" if error.kernel else ""
+        if isinstance(error, OutOfTimeError):
+            return Finding(OUT_OF_TIME, f"{where}: {error.message}.", None, str(self.path), "information")
+        kernel = f" (kernel {short_name(error.kernel)})" if error.kernel else ""
         return Finding(error.kind, f"{where}: {error.message}{kernel}.", line, str(self.path))
 
 
@@ -159,6 +196,6 @@ def _wants_cuda(error: Exception) -> bool:
     return type(error).__name__ == "DSLCudaRuntimeError" or any(each in str(error) for each in words)
 
 
-def _short(kernel: str) -> str:
+def short_name(kernel: str) -> str:
     """A kernel's symbol without the types of its arguments."""
     return kernel.removeprefix("kernel_cutlass_").partition("_tensorptr")[0]

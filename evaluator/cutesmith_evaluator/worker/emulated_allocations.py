@@ -6,8 +6,10 @@ import weakref
 from collections import deque
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
+from cutesmith_evaluator.emulator.faults import DependentError
 from cutesmith_evaluator.emulator.memory import Allocation, GlobalMemory
 
 _EXPORTED = 64
@@ -51,6 +53,29 @@ class Allocations:
         """Bytes of the tensor's storage that nothing has written."""
         held = self._held.get(host.untyped_storage().data_ptr())
         return held.allocation.unwritten() if held is not None else 0
+
+    def require_whole(self, host: Tensor) -> None:
+        """Raises DependentError where blocks were left out that would have stored to the tensor's storage."""
+        held = self._held.get(host.untyped_storage().data_ptr())
+        if held is not None and held.allocation.writer is not None and held.allocation.is_partial:
+            raise DependentError(held.allocation.writer.kernel)
+
+    def judged(self, host: Tensor) -> Tensor | None:
+        """Which elements blocks that ran have stored; None where all blocks ran. Raises DependentError for none.
+
+        The others are set to zero.
+        """
+        held = self._held.get(host.untyped_storage().data_ptr())
+        if held is None or held.allocation.writer is None or not held.allocation.is_partial:
+            return None
+        flags = held.allocation.holds_value()
+        assert flags is not None
+        whole = torch.from_numpy(flags.reshape(-1, host.element_size()).all(axis=1))
+        known = whole.as_strided(host.shape, host.stride(), host.storage_offset()).contiguous()
+        if not known.any():
+            raise DependentError(held.allocation.writer.kernel)
+        host.masked_fill_(~known, 0)
+        return known
 
     def _let_go(self, start: int) -> None:
         held = self._held[start]

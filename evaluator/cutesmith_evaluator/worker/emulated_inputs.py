@@ -7,35 +7,66 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._pytree import tree_map
 
-from cutesmith_evaluator.worker.inputs import Group, Inputs, resized, tensors
+from cutesmith_evaluator.worker.emulated_drawing import drawn_at
+from cutesmith_evaluator.worker.failures import TaskError
+from cutesmith_evaluator.worker.inputs import Group, Inputs, resized, tensors, total_bytes
 from cutesmith_evaluator.worker.reference import Reference
 
 ELEMENTS = 1 << 16  # of the largest input: some hundred blocks of a pointwise kernel, some rows of a wide reduction
 _CLASS = 16  # sizes keep their remainder by this: vector widths and tiles divide it
+_DRAWN_WHOLE = 256 << 20  # bytes of inputs up to which they are made whole and then cut
 
 
 @dataclass(frozen=True)
 class Reduced(Reference):
-    """The reference with smaller inputs. `sizes`: dimensions that change together, with their new size."""
+    """The reference with smaller inputs. `sizes`: dimensions that change together, with their new size.
+
+    `whole`: inputs of the task's own shapes, fake or never written.
+    """
 
     sizes: tuple[tuple[Group, int], ...] = ()
+    whole: Inputs = ()
 
     def inputs(self, seed: int, device: torch.device | str) -> Inputs:
+        if total_bytes(self.whole) > _DRAWN_WHOLE:
+            shapes = {tuple(tensor.shape): self._cut_shape(place) for place, tensor in _placed(self.whole)}
+            made = drawn_at(lambda: Reference.inputs(self, seed, device), shapes)
+            if made is not None and all(made[place].shape == self._cut_shape(place) for place, _ in _placed(made)):  # type: ignore[attr-defined]
+                return made
         made = Reference.inputs(self, seed, device)
         for group, size in self.sizes:
             made = resized(made, group, size, start=0)
         return made
 
+    def _cut_shape(self, position: int) -> tuple[int, ...]:
+        whole = self.whole[position]
+        assert isinstance(whole, Tensor)
+        cut = {dimension: size for group, size in self.sizes for place, dimension in group if place == position}
+        return tuple(cut.get(dimension, extent) for dimension, extent in enumerate(whole.shape))
+
+
+def without_memory(reference: Reference) -> Inputs | None:
+    """The task's inputs as tensors that are never written; None where only making them would tell what they are."""
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            fakes = reference.inputs(0, "cpu")
+    except TaskError:
+        return None
+    return tree_map(lambda value: _unwritten(value, tuple(value.shape)) if isinstance(value, Tensor) else value, fakes)
+
 
 def reduced(
-    reference: Reference, groups: Sequence[Group], supported: Callable[[Inputs], bool]
-) -> tuple[Reference, tuple[str, ...]]:
-    """The reference at smaller sizes, and in words what was cut. Raises TaskError.
+    reference: Reference, whole: Inputs, groups: Sequence[Group], supported: Callable[[Inputs], bool]
+) -> tuple[Reference, Inputs, tuple[str, ...]]:
+    """The reference at smaller sizes, inputs of these that need not be written, and in words what was cut.
 
-    `groups`: dimensions that the trace found free. `supported`: whether the candidate takes such inputs.
+    `whole`: the task's inputs. `groups`: dimensions that the trace found free. `supported`: whether the candidate
+    takes such inputs. Raises TaskError.
     """
-    inputs = reference.inputs(0, "cpu")
+    inputs = whole
     sizes: list[tuple[Group, int]] = []
     words = []
     for group in groups:
@@ -47,16 +78,16 @@ def reduced(
         new = smaller_size(old, largest)
         if new == old:
             continue
-        smaller = resized(inputs, group, new, start=0)
+        smaller = _shrunk(inputs, group, new)
         if not supported(smaller):  # a kernel may be made for this size alone, as for the length of a row
             continue
         inputs = smaller
         sizes.append((group, new))
         words.append(f"dimension {dimension} of input {position}: {new} instead of {old}")
     if not sizes:
-        return reference, ()
+        return reference, whole, ()
     fields = (reference.task, reference.cls, reference.make_init, reference.make_inputs)
-    return Reduced(*fields, sizes=tuple(sizes)), tuple(words)
+    return Reduced(*fields, sizes=tuple(sizes), whole=whole), inputs, tuple(words)
 
 
 def smaller_size(size: int, elements: int) -> int:
@@ -65,6 +96,28 @@ def smaller_size(size: int, elements: int) -> int:
         return size
     wanted = max(1, size * ELEMENTS // elements)
     low = size % _CLASS or _CLASS
-    if low > 4 * wanted:
+    if low >= 4 * wanted:
         return min(size, max(2, wanted))
     return min(size, max(low, wanted - (wanted - size) % _CLASS))
+
+
+def _shrunk(inputs: Inputs, group: Group, size: int) -> Inputs:
+    changed = list(inputs)
+    for position, dimension in group:
+        tensor = changed[position]
+        assert isinstance(tensor, Tensor)
+        changed[position] = _unwritten(tensor, (*tensor.shape[:dimension], size, *tensor.shape[dimension + 1 :]))
+    return tuple(changed)
+
+
+def _unwritten(model: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """New memory of this shape, its dimensions laid out as `model`'s are; those that it repeats are repeated."""
+    order = sorted(range(model.dim()), key=lambda dimension: -model.stride(dimension))
+    back = sorted(range(model.dim()), key=lambda place: order[place])
+    kept = [1 if model.stride(dimension) == 0 else shape[dimension] for dimension in order]
+    made = torch.empty(kept, dtype=model.dtype, device="cpu").permute(back)
+    return made.expand(shape)
+
+
+def _placed(inputs: Inputs) -> list[tuple[int, Tensor]]:
+    return [(place, value) for place, value in enumerate(inputs) if isinstance(value, Tensor)]

@@ -134,6 +134,9 @@ def _run(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     """The op on the CPU. What it writes in place counts as initialised from then on."""
     given = {id(tensor.host): tensor for tensor in _emulated((args, kwargs))}
     _require_device(func, args, kwargs)
+    if not _is_view(func):
+        for tensor in _emulated((args, kwargs)):
+            allocations.require_whole(tensor.host)
     if "device" in kwargs:
         kwargs = kwargs | {"device": _CPU}
     result = func(*tree_map(_host, args), **tree_map(_host, kwargs))
@@ -157,6 +160,12 @@ def _require_device(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
     for value in (*args, *kwargs.values()):
         if isinstance(value, Tensor) and not isinstance(value, EmulatedTensor) and value.dim():
             raise RuntimeError("Expected all tensors to be on the same device, but found at least two, cuda:0 and cpu!")
+
+
+def _is_view(func: Any) -> bool:
+    """Whether the op reads no element: what it gives is the same memory, or new memory of the same shape."""
+    returns = func._schema.returns
+    return func in _UNWRITTEN or any(each.alias_info is not None and not each.alias_info.is_write for each in returns)
 
 
 def _written(func: Any, args: tuple[Any, ...]) -> Iterator[EmulatedTensor]:

@@ -34,10 +34,12 @@ _BIG_DISTRIBUTIONS = ("normal", "wide range", "NaN sprinkled", "±Inf sprinkled"
 
 @dataclass(frozen=True)
 class Plan:
-    """`quick`: for rounds of tuning. `groups`: dimensions to resize; empty: the first and the last one are tried."""
+    """`quick`: for rounds of tuning. `groups`: dimensions to resize; empty: the first and the last one are tried.
+    `elements`: the most that an input of another size may have; None: any number."""
 
     quick: bool = False
     groups: tuple[Group, ...] = ()
+    elements: int | None = None
 
 
 def own_cases(reference: Reference, own: Inputs, plan: Plan) -> Iterator[Case]:
@@ -82,7 +84,7 @@ def first_rows(inputs: Inputs, count: int) -> Inputs:
     return cut(inputs, tuple(place for place, _ in groups[0]), 0, count) if groups else inputs
 
 
-def _other_sizes(own: Inputs, plan: Plan) -> Iterator[Case]:
+def _other_sizes(own: Inputs, plan: Plan) -> Iterator[Case | str]:
     for number, group in enumerate(plan.groups or groups_of(own)):
         position, dimension = group[0]
         first = own[position]
@@ -90,6 +92,9 @@ def _other_sizes(own: Inputs, plan: Plan) -> Iterator[Case]:
             continue
         for size in odd_sizes(first.shape[dimension])[: 1 if plan.quick else None]:
             label = f"size {size} in dimension {dimension} of input {position}"
+            if plan.elements is not None and _largest(own) * size > plan.elements * first.shape[dimension]:
+                yield f"{label}: left out, it is too large"
+                continue
             yield Case(label, resized(own, group, size, start=7 * size), strict=True, resized=True)
         if plan.quick and number == 0:
             return
@@ -139,6 +144,10 @@ class Trial:
 
 def _device(inputs: Inputs) -> torch.device:
     return next((tensor.device for tensor in tensors(inputs)), torch.device("cpu"))
+
+
+def _largest(inputs: Inputs) -> int:
+    return max((tensor.numel() for tensor in tensors(inputs)), default=0)
 
 
 def _length(value: object, dimension: int) -> int | None:

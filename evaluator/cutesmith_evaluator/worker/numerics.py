@@ -147,6 +147,11 @@ class Measured:
         )
 
 
+def _like(judged: Tensor, values: Tensor) -> Tensor:
+    """A bool for every real number of `values`."""
+    return judged.unsqueeze(-1).expand(*values.shape, 2) if values.is_complex() else judged
+
+
 def _ratio(candidate: float, eager: float, step: float) -> float:
     """candidate / eager. Where eager is exact: 1 for an exact candidate, else the candidate's error in ulp."""
     if eager > _EXACT * step:
@@ -163,14 +168,25 @@ class Comparison:
     eager: ErrorSums = field(default_factory=ErrorSums)
     default: ErrorSums = field(default_factory=ErrorSums)
 
-    def add(self, candidate: Tensor, eager: Tensor, default: Tensor | None, reference: Tensor) -> None:
+    def add(
+        self,
+        candidate: Tensor,
+        eager: Tensor,
+        default: Tensor | None,
+        reference: Tensor,
+        judged: Tensor | None = None,
+    ) -> None:
         """One slice, all of equal shapes; only elements that are finite in eager and in the reference count.
 
-        `default` None: eager gives the same bits with TF32 off as by default.
+        `default` None: eager gives the same bits with TF32 off as by default. `judged`: the elements that count, a
+        bool each; None: all.
         """
+        counted = None if judged is None else flat(_like(judged, eager))
         tensors = (candidate, eager, reference) if default is None else (candidate, eager, reference, default)
-        for _, (got, exact, wanted, *usual) in chunks(*tensors):
+        for start, (got, exact, wanted, *usual) in chunks(*tensors):
             where = exact.isfinite() & wanted.isfinite()
+            if counted is not None:
+                where &= counted[start : start + exact.numel()]
             self.candidate.add(got, wanted, where)
             self.eager.add(exact, wanted, where)
             for each in usual:

@@ -11,9 +11,10 @@ from cutesmith_evaluator.types import Finding, Task, Validation
 from cutesmith_evaluator.worker.adopted import check_on_cpu, check_on_device
 from cutesmith_evaluator.worker.candidate import LoadedCandidate, load_candidate
 from cutesmith_evaluator.worker.checks import Outcome, run_checks
+from cutesmith_evaluator.worker.checks_case import OUT_OF_TIME
 from cutesmith_evaluator.worker.checks_conduct import Conduct, conduct_of
 from cutesmith_evaluator.worker.emulated import NOT_EMULATED
-from cutesmith_evaluator.worker.emulated_validation import DEVICE, validate_emulated
+from cutesmith_evaluator.worker.emulated_validation import ARCH, DEVICE, Request, validate_emulated
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.inputs_plan import Plan
 from cutesmith_evaluator.worker.methods import Params, Progress
@@ -26,14 +27,14 @@ NO_DEVICE = Finding(
 
 def validate(params: Params, progress: Progress) -> Validation:
     """Params: task, candidate, patched (path or None), quick, device ("auto", "cuda", "emulated", "none"),
-    dynamic_dims.
+    dynamic_dims; for the emulated device arch and time_s.
 
-    "auto" is the CUDA device where there is one, and nothing runs elsewhere.
+    "auto" is the CUDA device where there is one, else the emulated one.
 
     Raises DeviceFaultError when the device is lost: this process is then of no further use.
     """
     device = chosen_device(params)
-    emulated = params.get("device", "auto") == "emulated"
+    emulated = is_emulated(params)
     patched = Path(params["patched"]) if params.get("patched") else None
     if device is None and patched is None and not emulated:
         return Validation(None, "none", findings=(NO_DEVICE,))
@@ -43,14 +44,14 @@ def validate(params: Params, progress: Progress) -> Validation:
         candidate = load_candidate(Path(params["candidate"]), reference)
         conduct.require_integrity("being imported")
         if emulated:
-            return validate_emulated(reference, candidate, patched, _plan(params), progress, conduct)
+            return validate_emulated(reference, candidate, _emulated_request(params, patched, progress), conduct)
         if device is None:
             assert patched is not None
             return _adopted_without_device(reference, candidate, patched)
         return _on_device(reference, candidate, patched, device, _plan(params), progress, conduct)
     except TaskError as error:
         if emulated:
-            ok = None if error.finding.kind in (NOT_EMULATED, "no-dsl") else False
+            ok = None if error.finding.kind in (NOT_EMULATED, OUT_OF_TIME, "no-dsl") else False
             return Validation(ok, DEVICE, findings=(error.finding,))
         return Validation(None if device is None else False, device_name(device), findings=(error.finding,))
 
@@ -62,8 +63,17 @@ def chosen_device(params: Params) -> torch.device | None:
     return torch.device("cuda", torch.cuda.current_device())
 
 
+def is_emulated(params: Params) -> bool:
+    wanted = params.get("device", "auto")
+    return wanted == "emulated" or (wanted == "auto" and not torch.cuda.is_available())
+
+
 def device_name(device: torch.device | None) -> str:
     return torch.cuda.get_device_name(device) if device else "none"
+
+
+def _emulated_request(params: Params, patched: Path | None, progress: Progress) -> Request:
+    return Request(patched, _plan(params), progress, params.get("arch") or ARCH, params.get("time_s"))
 
 
 def _plan(params: Params) -> Plan:

@@ -73,8 +73,8 @@ def _package(name: str, version: str | None, install: str) -> Check:
 def _device_check(environment: Environment) -> Check:
     if environment.device == "none":
         advice = (
-            "Kernels are compiled, not validated; --device emulated runs them on the CPU. On a machine with an NVIDIA "
-            "GPU, install its driver and a CUDA torch."
+            "Kernels are validated on the emulated device, not timed. On a machine with an NVIDIA GPU, install its "
+            "driver and a CUDA torch."
         )
         return Check("CUDA device", "limited", "none", advice)
     driver = f", driver {environment.driver}" if environment.driver else ""

@@ -11,7 +11,7 @@ from cutesmith_server.errors import RefusedError
 from cutesmith_server.version import VERSION
 
 _EXITS = (
-    "Exit status: 0 a usable kernel, or done; 4 compiled but not run (no device); 3 no kernel, or refused; "
+    "Exit status: 0 a usable kernel, or done; 4 compiled but not run; 3 no kernel, or refused; "
     "2 a usage error or unusable input."
 )
 
@@ -90,7 +90,8 @@ def _add_job_options(command: argparse.ArgumentParser) -> None:
     arch_help = 'compile for it ("sm_90a"); repeat'
     command.add_argument("--arch", action="append", choices=ARCHS, default=[], metavar="ARCH", help=arch_help)
     devices = ("auto", "cuda", "emulated", "none")
-    command.add_argument("--device", choices=devices, default="auto", help="where to run (auto)")
+    device_help = "where to run (auto: the CUDA device, else emulated, on the CPU; none: compile only)"
+    command.add_argument("--device", choices=devices, default="auto", help=device_help)
     _add_json(command)
 
 

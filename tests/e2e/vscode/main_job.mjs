@@ -50,7 +50,7 @@ await project.step(
 
 await project.step('Review opens the patch and the kernel', async () => {
   await editor
-    .lens('compiled, not validated')
+    .lens('right on the emulated device, not timed')
     .or(editor.lens(/^validated|vs /))
     .first()
     .click();
