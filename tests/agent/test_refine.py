@@ -104,6 +104,16 @@ def test_a_second_beginning_follows_the_first_that_cannot_be_mended(model: Model
     assert ms(report) == 2.0
 
 
+def test_a_fix_is_given_what_its_error_calls_for(model: ModelRig) -> None:
+    model.rig.evaluator.said = "AttributeError: module 'cutlass.cute.arch' has no attribute 'thread_index'"
+    said = Script(ms=1.0, compile="says")
+    model.run([written(said), turned(said, Script(ms=1.0))])
+    first, fix = model.requests
+    assert "# The CuTe DSL in short" in first.prompt
+    assert "names that the DSL does not have" in fix.moment
+    assert "names that the DSL does not have" not in first.prompt
+
+
 def test_a_recipe_that_fits_is_where_the_model_begins(model: ModelRig) -> None:
     report = model.run(round_of(AT_3, AT_2), draft(AT_3), job=rounds(model, 1))
     assert "Now" not in model.requests[0].moment.partition("# The best kernel so far")[0]

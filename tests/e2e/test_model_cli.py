@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import model_kernels as kernels
-from command_line import cutesmith
-from model_rig import KEY
+from command_line import CUTESMITH, cutesmith
+from model_rig import DEFAULT, KEY
 from scripted_messages import ScriptedMessages, kernel
 
 WITHOUT_GPU = ("--device", "none", "--arch", "sm_90a")
@@ -23,6 +26,7 @@ def flip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "flip.py").write_text(kernels.MODULE)
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     monkeypatch.setenv("CUTESMITH_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("CUTESMITH_MODEL", DEFAULT)
     return root / "flip.py"
 
 
@@ -41,6 +45,23 @@ def test_nothing_is_sent_before_the_user_agreed(flip: Path) -> None:
     assert ended.status == 2
     assert "Nothing was sent. Ask claude-" in ended.json["error"]
     assert ended.json["error"].endswith("Add --yes to agree.")
+
+
+def test_on_a_terminal_it_asks_and_a_no_sends_nothing(flip: Path) -> None:
+    """On a pseudo-terminal, as a person would answer."""
+    words = ("optimize", str(flip), "--proposer", "llm", *WITHOUT_GPU)
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(CUTESMITH[0], [*CUTESMITH, *words])
+    said = b""
+    with suppress(OSError):  # the terminal's end
+        while data := os.read(terminal, 4096):
+            said += data
+            if b"[y/N]" in data:
+                os.write(terminal, b"n\n")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    assert said.count(b"[y/N]") == 1
+    assert b"Nothing was sent" in said
 
 
 def test_a_yes_does_not_cover_an_address_that_the_project_names(flip: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from cutesmith_agent.store.store import Store
 from cutesmith_evaluator.types import Finding
 
 # Of one job of ten rounds: input as docs/agent.md measures it, output as CuTeGen's saved runs of that length have it.
-TYPICAL = Usage(cache_write=55_000, cache_read=130_000, output=98_000)
+TYPICAL = Usage(cache_write=58_000, cache_read=200_000, output=98_000)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _question(settings: ModelSettings) -> Question:
 
 
 def _cost(settings: ModelSettings) -> str:
-    bound = f"at most ${settings.max_dollars:.2f} and {settings.max_tokens:,} tokens a job"
+    bound = f"at most ${settings.max_dollars:.2f} and {settings.max_tokens:,} tokens"
     entry = known(settings.model)
     if entry is None:
         return f"Its price is not known here: a job is bounded by {settings.max_tokens:,} tokens alone."

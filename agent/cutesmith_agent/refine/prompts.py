@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from string import Template
 
+from cutesmith_agent import knowledge
+from cutesmith_agent.knowledge import Section
 from cutesmith_agent.llm.port import Part, Prompt
 from cutesmith_agent.llm.tools import Bottleneck
 from cutesmith_agent.refine import wording
@@ -16,6 +18,8 @@ from cutesmith_agent.refine.changes import changes
 from cutesmith_evaluator.types import Candidate, Category
 
 _FOLDER = Path(__file__).parents[1] / "prompts"
+_TASK_KNOWLEDGE = 9_000  # characters of sections that fit the category, read once a job
+_ERROR_KNOWLEDGE = 3_500  # of those that fit the errors at hand, read once a fix
 _SHORTER = 0.5  # of a listing: a change that is longer is shown as a whole file
 _ROWS: tuple[Category, ...] = ("reduction", "normalisation", "softmax", "loss")
 
@@ -33,7 +37,9 @@ def _text(name: str) -> str:
 @cache
 def _fixed() -> Part:
     """The same in every call of every job: the server keeps it."""
-    return Part("\n".join(map(_text, ("role", "contract", "answer", "example"))), cached=True)
+    return Part(
+        "\n".join((*map(_text, ("role", "contract", "answer", "example")), knowledge.fixed_part())), cached=True
+    )
 
 
 def _menu(category: Category) -> str:
@@ -54,7 +60,9 @@ class Prompts:
     def __init__(self, briefing: Briefing) -> None:
         self._briefing = briefing
         menu = _menu(briefing.graph.category)
-        self._task = Part(filled("task", menu=menu, **briefing.fields()), cached=True)
+        self._known = knowledge.sections(briefing.graph.category, briefing.arch, (), _TASK_KNOWLEDGE)
+        task = filled("task", menu=menu, **briefing.fields())
+        self._task = Part("\n".join((task, *map(_section, self._known))), cached=True)
 
     def _prompt(self, *parts: Part) -> Prompt:
         return Prompt((_fixed(),), (self._task, *parts))
@@ -95,7 +103,15 @@ class Prompts:
         return Part(filled("profile", figures=figures))
 
     def _knowledge(self, errors: Sequence[str]) -> list[Part]:
-        return []
+        """What the errors call for and the task did not bring."""
+        graph, arch = self._briefing.graph, self._briefing.arch
+        found = knowledge.sections(graph.category, arch, errors, _ERROR_KNOWLEDGE)
+        fresh = [section for section in found if section not in self._known]
+        return [Part("\n".join(map(_section, fresh)))] if fresh else []
+
+
+def _section(section: Section) -> str:
+    return f"# {section.title}\n{section.text}\n"
 
 
 def _failed_file(source: str, marked: frozenset[int], base: Base | None) -> str:
