@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
 
+from cutesmith_agent.knowledge import fixed_part
+from cutesmith_agent.knowledge.pack import pack
 from cutesmith_evaluator.worker import dsl
 from cutesmith_evaluator.worker.candidate import load_candidate
 from cutesmith_evaluator.worker.emulated import EmulatedCandidate
@@ -18,6 +22,15 @@ from knowledge_snippets import load, snippets
 ARCHS = ("sm_80", "sm_90a")
 SHOWN = [(name, arch) for name, section in snippets().items() for arch in ARCHS if section.fits(arch)]
 CASES = cases()
+ROOTS = {
+    "cute": "cutlass.cute",
+    "cutlass": "cutlass",
+    "pipeline": "cutlass.pipeline",
+    "warp": "cutlass.cute.nvgpu.warp",
+    "cpasync": "cutlass.cute.nvgpu.cpasync",
+    "warpgroup": "cutlass.cute.nvgpu.warpgroup",
+    "hopper_helpers": "cutlass.utils.hopper_helpers",
+}
 
 
 class AddScaled(nn.Module):
@@ -42,6 +55,19 @@ def test_it_compiles(name: str, arch: str, tmp_path: Path):
             module.compiled("--enable-tvm-ffi")
     assert compiles.done
     assert compiles.error is None
+
+
+def _resolves(name: str) -> bool:
+    root, *parts = name.split(".")
+    found: object = importlib.import_module(ROOTS[root])
+    return all((found := getattr(found, part, None)) is not None for part in parts)
+
+
+def test_every_name_that_is_given_exists():
+    text = "\n".join((fixed_part(), *(section.text for section in pack())))
+    names = {match[0] for match in re.finditer(rf"(?<![\w.])(?:{'|'.join(ROOTS)})(?:\.\w+)+", text)}
+    assert len(names) > 80
+    assert [name for name in sorted(names) if not _resolves(name)] == []
 
 
 def test_every_snippet_is_run():
