@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exact_numbers import BF16, F16, F32, Format, decode, encode
+from exact_numbers import BF16, F16, F32, F64, Format, decode, encode
 from ptx_kernels import apply
 
 FORMATS = {"f16": F16, "bf16": BF16}
@@ -103,6 +103,27 @@ def test_between_half_formats_and_from_integers(mode: str, rows: list[tuple[int,
         if isinstance(value, Fraction):
             assert half == encode(value, F16, mode, negative_zero=bool(bits >> 15))
         assert integer == encode(Fraction(word - (word >> 31 << 32)), BF16, mode)
+
+
+WIDE = st.one_of(
+    st.integers(0, 2**64 - 1),
+    st.builds(lambda bits, low: (1 << bits) + low & 2**64 - 1, st.integers(20, 64), st.integers(-2, 2)),
+    st.builds(lambda head, bits: (2 * head + 1) << bits & 2**64 - 1, st.integers(0, 2**11), st.integers(0, 53)),
+)
+
+
+@pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])
+@pytest.mark.parametrize("to", ["f16", "bf16", "f32", "f64"])
+@given(values=st.lists(WIDE, min_size=64, max_size=64))
+@settings(max_examples=8, deadline=None)
+def test_from_integers_of_64_bits(to: str, mode: str, values: list[int]) -> None:
+    form = {**FORMATS, "f32": F32, "f64": F64}[to]
+    result = np.dtype(f"u{form.bits // 8}")
+    array = np.array(values, np.uint64)
+    unsigned = apply(f"cvt.{mode}.{to}.u64 {{}}, {{}}", array, result=result)
+    assert unsigned.tolist() == [encode(Fraction(value), form, mode) for value in values]
+    signed = apply(f"cvt.{mode}.{to}.s64 {{}}, {{}}", array, result=result)
+    assert signed.tolist() == [encode(Fraction(value - (value >> 63 << 64)), form, mode) for value in values]
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from cutesmith_evaluator.emulator import halves, narrow_conversions
+from cutesmith_evaluator.emulator import float64, halves, narrow_conversions
 from cutesmith_evaluator.emulator.kinds import DTYPES, INTEGERS, ROUNDINGS, Words, unsupported
 from cutesmith_evaluator.emulator.operation import Operation
-from cutesmith_evaluator.emulator.rounding import F32, F64, canonical, exact_directed, flushed, saturated
+from cutesmith_evaluator.emulator.rounding import (
+    F32,
+    F64,
+    Rounding,
+    canonical,
+    exact_directed,
+    flushed,
+    round_sum,
+    saturated,
+    two_sum_error,
+)
 
 Function = Callable[..., Any]
 
@@ -90,16 +100,33 @@ def _to_pair(words: Words, half: str, source: str, rounding: str) -> Function:
 
 
 def _from_integer(words: Words, to: str, source: str, rounding: str) -> Function:
-    wide = DTYPES[source].itemsize == 8
-    if rounding not in ROUNDINGS or (wide and rounding != "rn"):
+    if rounding not in ROUNDINGS:
         raise unsupported(words.instruction)
+    if DTYPES[source].itemsize == 8 and not (to in ("f32", "f64") and rounding == "rn"):
+        return _from_wide_integer(to, rounding)  # type: ignore[arg-type]
     if to == "f64":
         return lambda a: a.astype(F64)
     if to == "f32":
         return lambda a: a.astype(F32) if rounding == "rn" else exact_directed(a.astype(F64), rounding)
-    if wide:
-        raise unsupported(words.instruction)
     return lambda a: halves.exact_result(np.atleast_1d(a.astype(F64)), F64(0), to, rounding)
+
+
+def _from_wide_integer(to: str, rounding: Rounding) -> Function:
+    """Of two halves that float64 holds exactly, as their sum and what it lacks."""
+
+    def run(values: Any) -> Any:
+        shift = values.dtype.type(32)
+        upper = (values >> shift).astype(F64) * F64(2.0**32)
+        lower = (values & values.dtype.type(0xFFFFFFFF)).astype(F64)
+        if to == "f32":
+            return round_sum(upper, lower, rounding)
+        total = upper + lower
+        error = two_sum_error(upper, lower, total)
+        if to == "f64":
+            return float64.directed(total, error, rounding)
+        return halves.exact_result(np.atleast_1d(total), error, to, rounding)
+
+    return run
 
 
 def _to_integer(words: Words, dtype: np.dtype, source: str, rounding: str) -> Function:

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from cutesmith_evaluator.emulator.rounding import F64, U64, Floats, odd, two_sum_error
+from cutesmith_evaluator.emulator.rounding import F64, U64, Floats, Rounding, odd, two_sum_error
 
 _SPLITTER = F64(2**27 + 1)
 _LOW, _HIGH = F64(2.0**-400), F64(2.0**400)  # between these no step below overflows or loses bits
@@ -70,6 +70,15 @@ def fma(a: Floats, b: Floats, c: Floats) -> Floats:
     for place in np.flatnonzero(outside):
         result[place] = _by_fractions(float(a[place]), float(b[place]), float(c[place]))
     return _with_nans(result, b, c, a)
+
+
+def directed(total: Floats, error: Floats, rounding: Rounding) -> Floats:
+    """The exact total + error, where total is the nearest float64, rounded toward a side."""
+    down, up = np.nextafter(total, F64(-np.inf)), np.nextafter(total, F64(np.inf))
+    lower, higher = np.where(error < 0, down, total), np.where(error > 0, up, total)
+    if rounding == "rz":
+        return np.where(total > 0, lower, higher)
+    return {"rn": total, "rm": lower, "rp": higher}[rounding]
 
 
 def minimum(a: Floats, b: Floats) -> Floats:
