@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout, WorkerUnavailable
 from cutesmith_evaluator.processes import anonymous_bytes, descendants, has_ended, physical_memory
+from cutesmith_evaluator.sandbox import sandbox
 from cutesmith_evaluator.scrub import scrubbed_environment
 from cutesmith_evaluator.temporary import TemporaryFolder
 
@@ -37,6 +38,7 @@ serve(int(descriptor), scratch, int(parent))
 """
 _PACKAGE = Path(__file__).parent
 _TICK_S = 0.05
+_SIGNALLED = 128  # the sandbox's exit code for a signal is this much more
 _LOG_BYTES = 64 * 1024
 
 
@@ -54,6 +56,7 @@ class WorkerProcess:
 
     def __init__(self, interpreter: Path, limits: Limits) -> None:
         self._limits = limits
+        self._sandbox = sandbox()
         self._scratch = TemporaryFolder()
         self._socket, theirs = socket.socketpair()
         self._log = bytearray()
@@ -71,18 +74,22 @@ class WorkerProcess:
         self._await_ready(interpreter)
 
     def _spawn(self, interpreter: Path, theirs: socket.socket) -> tuple[subprocess.Popen[bytes], int]:
+        if not os.access(interpreter, os.X_OK):  # in the sandbox nobody would say so
+            interpreter.stat()
         output, writer = os.pipe()
-        arguments = [str(_PACKAGE), str(theirs.fileno()), str(self._scratch.path), str(os.getpid())]
+        parent = 0 if self._sandbox.is_on else os.getpid()  # in the sandbox it is the sandbox's program
+        arguments = [str(_PACKAGE), str(theirs.fileno()), str(self._scratch.path), str(parent)]
+        environment = self._sandbox.environment(scrubbed_environment(os.environ), self._scratch.path)
         try:
             process = subprocess.Popen(
-                [interpreter, "-P", "-c", BOOT, *arguments],
+                self._sandbox.around([str(interpreter), "-P", "-c", BOOT, *arguments], self._scratch.path),
                 stdin=subprocess.DEVNULL,
                 stdout=writer,
                 stderr=writer,
                 pass_fds=[theirs.fileno()],
                 process_group=0,
                 cwd=self._scratch.path,
-                env=scrubbed_environment(os.environ),
+                env=environment,
             )
         except OSError:
             os.close(output)
@@ -109,7 +116,11 @@ class WorkerProcess:
 
     @property
     def alive(self) -> bool:
-        return self._process.poll() is None and not has_ended(self.pid)
+        return self._process.poll() is None and not any(map(has_ended, self._own()))
+
+    def _own(self) -> list[int]:
+        """The processes that make the worker: the one that was started, and those that it starts in a sandbox."""
+        return [self.pid, *descendants(self.pid)[: self._sandbox.is_on + self._sandbox.has_processes]]
 
     @property
     def pid(self) -> int:
@@ -198,6 +209,8 @@ class WorkerProcess:
     def _raise_died(self, doing: str) -> NoReturn:
         code = self._ended()
         self.kill()
+        if self._sandbox.is_on and code > _SIGNALLED:
+            code = _SIGNALLED - code
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         output = f"; its last output: {self._last_line()}" if self._last_line() else ""
         raise WorkerDied(f"The worker process ended ({how}) while {doing}{output}")

@@ -242,7 +242,8 @@ def test_doctor_of_an_interpreter_without_anything(tmp_path):
     assert f"{python} -m pip install torch" in checks["torch"]["advice"]
 
 
-def test_ctrl_c_ends_the_jobs_processes(project):
+def test_ctrl_c_ends_the_jobs_processes(project, monkeypatch):
+    monkeypatch.setenv("CUTESMITH_SANDBOX", "0")  # the module says by a file that it runs
     path = project / "slow.py"
     path.write_text(
         "from pathlib import Path\nimport time\nfrom torch import nn\nPath(__file__).with_name('running').touch()\n"

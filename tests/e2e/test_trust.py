@@ -26,7 +26,8 @@ class Traced(nn.Module):
 
 
 @pytest.fixture
-def traced(project: Path) -> Path:
+def traced(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CUTESMITH_SANDBOX", "0")  # it could not leave its trace
     path = project / "traced.py"
     path.write_text(LEAVES_A_TRACE)
     return path

@@ -129,8 +129,11 @@ def test_a_constructor_that_eats_memory_is_stopped(fragile: Worker, write: Calla
         fragile.inspect(write(body))
 
 
-def test_children_and_grandchildren_end_with_the_worker(fragile: Worker, write: Callable[[str], Task], tmp_path: Path):
+def test_children_and_grandchildren_end_with_the_worker(
+    fragile: Worker, write: Callable[[str], Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """Also those in a session of their own, which no signal to the worker's group reaches."""
+    monkeypatch.setenv("CUTESMITH_SANDBOX", "0")  # they say who they are by files
     grandchild = (
         f"import os, time; open({str(tmp_path / 'grandchild')!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     )

@@ -27,7 +27,8 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 def serve(descriptor: int, scratch: str, parent: int) -> NoReturn:
     """Answers requests until the client goes away, then ends the whole process group.
 
-    `descriptor`: a connected socket; `scratch`: a folder the client removes; `parent`: the client's process id.
+    `descriptor`: a connected socket; `scratch`: a folder the client removes; `parent`: the client's process id, 0 in a
+    sandbox, which ends the process with the client.
     """
     _confine(parent)
     os.set_inheritable(descriptor, False)
@@ -94,7 +95,7 @@ def _confine(parent: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # whatever user code detaches stays ours, to be killed
-    if os.getppid() != parent:  # the client died before the line above
+    if parent and os.getppid() != parent:  # the client died before the line above
         _end()
 
 
@@ -107,6 +108,6 @@ def _end_with_client(client: socket.socket) -> None:
 
 
 def _end() -> NoReturn:
-    if os.getpgrp() == os.getpid():  # a group of our own, as the client makes it
+    if os.getpgrp() in (0, os.getpid(), os.getppid()):  # a group of our own, as the client or the sandbox makes it
         os.killpg(0, signal.SIGKILL)
     os._exit(0)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
-import subprocess
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_evaluator.client import Worker, WorkerError
+from cutesmith_evaluator.sandbox import sandbox
 from cutesmith_evaluator.types import Environment
 from cutesmith_server.cli.jobs import interpreter
 from cutesmith_server.cli.output import console, print_json
@@ -89,18 +87,16 @@ def _store_check(folder: Path) -> Check:
 
 
 def _sandbox_check() -> Check:
-    """bubblewrap, tried: many systems have the program and forbid what it needs."""
-    program = shutil.which("bwrap")
-    if program is None:
-        advice = "Workers run without a sandbox. Install bubblewrap (apt install bubblewrap) to confine them."
-        return Check("bubblewrap", "limited", "not installed", advice)
-    trial = subprocess.run(
-        [program, "--ro-bind", "/", "/", "--unshare-net", sys.executable, "-c", ""], capture_output=True, check=False
-    )
-    if trial.returncode != 0:
-        advice = "Workers run without a sandbox. Allow unprivileged user namespaces to confine them."
-        return Check("bubblewrap", "limited", f"{program} is not allowed to work here", advice)
-    return Check("bubblewrap", "ok", program)
+    """bubblewrap, as workers are started in it."""
+    found = sandbox()
+    if found.is_on:
+        return Check("bubblewrap", "ok", f"{found.program}: workers have no network and write to their scratch folder")
+    advice = {
+        "not installed": "Install bubblewrap (apt install bubblewrap) to confine them.",
+        "not allowed to work here": "Allow unprivileged user namespaces to confine them.",
+    }.get(found.reason, "Unset it to confine them.")
+    what = f"{found.program} is {found.reason}" if found.program else found.reason
+    return Check("bubblewrap", "limited", what, f"Workers run without a sandbox: with your rights. {advice}")
 
 
 def _show(checks: list[Check]) -> None:

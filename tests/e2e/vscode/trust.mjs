@@ -23,6 +23,7 @@ def get_inputs():
     return [torch.ones(8)]
 `;
 
+process.env.CUTESMITH_SANDBOX = '0'; // in it, the witnesses below could not leave their traces
 const project = new Project('trust');
 project.add(MODULE, SOURCE);
 const interpreter = project.addScript('interpreter', `touch "$0.ran"\nexec ${PYTHON} "$@"`);
