@@ -1,6 +1,6 @@
 # kind: 14
 # what: results are kept by id()
-# caught: static pointer-key, dynamic no-launch
+# caught: static pointer-key
 # task: scaled
 
 import functools
