@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from cutesmith_agent.source.fingerprint import used_by
 from cutesmith_agent.source.outline import class_nodes
 from cutesmith_agent.source.parsing import parse
@@ -18,17 +20,11 @@ def excerpt(text: str, qualname: str) -> str:
     if not found:
         return ""
     imports = [node for node in source.statements() if node.type in _IMPORTS]
-    spans = sorted(
-        {(source.span(node).start, source.span(node).end) for node in (*imports, *used_by(source, found), *found)}
-    )
-    outer = [
-        span
-        for span in spans
-        if not any(other != span and other[0] <= span[0] and span[1] <= other[1] for other in spans)
-    ]
+    spans = {(span.start, span.end) for span in map(source.span, (*imports, *used_by(source, found), *found))}
+    outer = sorted(span for span in spans if not any(_is_within(span, other) for other in spans))
     pieces = [_dedented(text, *span) for span in outer]
-    gaps = ["\n" if one.startswith(("import", "from")) else "\n\n\n" for one in pieces]
-    return "".join(piece + gap for piece, gap in zip(pieces, gaps, strict=True)).rstrip() + "\n"
+    gaps = ["\n" if "\n" not in one + other else "\n\n\n" for one, other in pairwise(pieces)]
+    return "".join(piece + gap for piece, gap in zip(pieces, [*gaps, "\n"], strict=True))
 
 
 def _is_within(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
