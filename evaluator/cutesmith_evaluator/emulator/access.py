@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cutesmith_evaluator.emulator.faults import Place, UnsupportedError
-from cutesmith_evaluator.emulator.layout import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW
+from cutesmith_evaluator.emulator.layout import LOCAL_WINDOW, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW
 from cutesmith_evaluator.emulator.memory import UNITS, AccessFaultError
 from cutesmith_evaluator.emulator.steps import Target, typed
 
@@ -41,7 +41,9 @@ def _resolved(addresses: Array) -> tuple[str, Array]:
     low, high = int(addresses.min(initial=0)), int(addresses.max(initial=0))
     if high < SHARED_WINDOW:
         return "global", addresses
-    if low >= LOCAL_WINDOW:
+    if low >= PARAM_WINDOW:
+        return "param", addresses - np.uint64(PARAM_WINDOW)
+    if low >= LOCAL_WINDOW and high < PARAM_WINDOW:
         return "local", addresses - np.uint64(LOCAL_WINDOW)
     if low >= SHARED_WINDOW and high < LOCAL_WINDOW:
         return "shared", addresses - np.uint64(SHARED_WINDOW)
@@ -100,11 +102,23 @@ class Load:
             items = batch.memory.load(addresses, unit, self.used)
             batch.counts.add_global("global load", addresses, numbers, unit)
             return items
+        if space == "param":
+            return _of_arguments(batch, addresses, unit)
         slab, rows, addresses = slab_of(batch, space, numbers, addresses)
         items = slab.load(rows, addresses, unit, numbers, self.used)
         if space == "shared":
             batch.counts.add_shared("shared load", addresses, numbers, unit)
         return items
+
+
+def _of_arguments(batch: Batch, addresses: Array, unit: int) -> Array:
+    beyond = addresses + np.uint64(unit) > np.uint64(len(batch.arguments))
+    if beyond.any():
+        position = int(np.flatnonzero(beyond)[0])
+        words = f"reads {unit} bytes past the end of the kernel's {len(batch.arguments)} bytes of arguments"
+        raise AccessFaultError("out-of-bounds", words, position, int(addresses[position]))
+    data = np.frombuffer(batch.arguments, np.uint8)
+    return data[addresses.astype(np.int64)[:, None] + np.arange(unit)].view(UNITS[unit])[:, 0]
 
 
 def _whole(batch: Batch, active: Array | slice, column: Array) -> Array:

@@ -33,7 +33,8 @@ def _load(lowering: Lowering, words: Words) -> Step:
     element = DTYPES[kind] if kind[0] == "s" else np.dtype(f"u{DTYPES[kind].itemsize}")
     if any(part and part.dtype.itemsize < element.itemsize for part in parts):
         raise unsupported(instruction, "into a narrower register")
-    if space == "param":
+    address = instruction.operands[1]
+    if space == "param" and isinstance(address, Address) and isinstance(address.base, Symbol):
         return LoadParameter(_parameter(lowering, instruction), element, parts, instruction.place)
     location = lowering.location(instruction.operands[1], space, instruction)
     return Load(location, element, parts, instruction.used_bytes, instruction.place)

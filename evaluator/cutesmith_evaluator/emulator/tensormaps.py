@@ -112,3 +112,33 @@ def decoded(data: bytes) -> TensorMap:
         tuple((extent & 0xFF) + 1 for extent in box[:rank]),
         swizzle,
     )
+
+
+# Changes of one field, in the words of 64 bits.
+
+
+def with_rank(words: list[int], _: int, value: int) -> None:
+    """`value`: the rank less 1."""
+    words[1] = _changed(words[1], 4, 3, value)
+
+
+def with_extent(words: list[int], dimension: int, value: int) -> None:
+    word, half = 4 + dimension // 2, dimension % 2
+    words[word] = _changed(words[word], 32 * half, 32, value - 1)
+
+
+def with_stride(words: list[int], dimension: int, value: int) -> None:
+    """`value` in bytes; dimension 0 is the second of the tensor."""
+    word, half = (1, 1) if dimension == 0 else (2 + (dimension - 1) // 2, (dimension - 1) % 2)
+    words[word] = _changed(words[word], 32 * half, 32, value >> 4 & 0xFFFFFFFF)
+    words[3] = _changed(words[3], 32 + 4 * dimension, 4, value >> 36)
+
+
+def with_box(words: list[int], dimension: int, value: int) -> None:
+    word, place = (6, 56) if dimension == 0 else (7, 8 * (dimension - 1))
+    words[word] = _changed(words[word], place, 8, value - 1)
+
+
+def _changed(word: int, place: int, width: int, value: int) -> int:
+    mask = (1 << width) - 1
+    return word & ~(mask << place) | (value & mask) << place
