@@ -161,7 +161,7 @@ def run(folder: Path, example: Example) -> tuple[str, float]:
 
 def run_here(path: Path, arch: str, arguments: list[str]) -> None:
     """The example as a program, on the emulated device."""
-    from cuda.bindings import driver  # pyright: ignore[reportMissingImports]
+    from cuda.bindings import driver  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
     from cutlass.cute import testing  # pyright: ignore[reportMissingImports]
     from cutlass.utils import HardwareInfo  # pyright: ignore[reportMissingImports]
 

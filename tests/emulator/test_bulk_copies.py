@@ -142,3 +142,33 @@ def test_shared_memory_is_read_until_the_group_is_waited_for() -> None:
     with pytest.raises(FaultError, match="a bulk store of warp 0 read") as caught:
         run_kernel(kernel_text(body.format("cp.async.bulk.wait_group.read 1;"), 1, before=SHARED), [data])
     assert caught.value.kind == "race"
+
+
+@pytest.mark.parametrize("memory", ["global", "shared::cta"])
+def test_a_kernel_changes_the_map_itself(memory: str) -> None:
+    """Another tensor, with other extents and strides, at the place that the kernel is given."""
+    first, other = placed(np.zeros((2, 8), np.uint32)), placed(np.arange(48, dtype=np.uint32).reshape(3, 16))
+    tensor_map, out = encoded(first, (8, 4)), aligned(bytes(128))
+    words = (f"ld.global.b64 %d1, [%a0+{byte}]; @!%p2 st.shared.b64 [%r62+{byte}], %d1;" for byte in range(0, 128, 8))
+    copied = "\n".join(words) if memory == "shared::cta" else ""
+    at = "%r62" if copied else "%a0"
+    replaced = "\n".join(
+        f"@!%p2 tensormap.replace.tile.{field}.{memory}.b1024.{kind} [{at}], {value};"
+        for field, kind, value in (
+            ("global_address", "b64", "%a1"),
+            ("global_dim", "b32", "0, %r1"),
+            ("global_dim", "b32", "1, %r2"),
+            ("global_stride", "b64", "0, %d2"),
+        )
+    )
+    back = "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%a0], [%r62], 128;"
+    load = f"cp.async.bulk.tensor.2d{INWARD}.tile.{COMPLETE} [%r61], [%a0, {{8, 1}}], [%r60]"
+    body = f"""
+{BEGIN} mov.u32 %r1, 16; mov.u32 %r2, 3; mov.u64 %d2, 64; add.u32 %r62, %r61, 1024;
+{copied} {replaced} bar.warp.sync -1; {back if copied else ""}
+fence.proxy.tensormap::generic.acquire.gpu [%a0], 128; {EXPECT.format(bytes=128)} @!%p2 {load};
+{WAIT} {OUT.format(bytes=128, out="%a2")}
+"""
+    run_kernel(kernel_text(body, 3, before=SHARED), [tensor_map, other, out])
+    assert out.view(np.uint32).reshape(4, 8)[:2].tolist() == other[1:, 8:].tolist()
+    assert not out.view(np.uint32).reshape(4, 8)[2:].any()
