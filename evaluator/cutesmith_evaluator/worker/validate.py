@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from cutesmith_evaluator.worker.candidate import LoadedCandidate, load_candidate
 from cutesmith_evaluator.worker.checks import Outcome, run_checks
 from cutesmith_evaluator.worker.checks_case import OUT_OF_TIME
 from cutesmith_evaluator.worker.checks_conduct import Conduct, conduct_of
+from cutesmith_evaluator.worker.counted_calls import Calls, counting
 from cutesmith_evaluator.worker.emulated import NOT_EMULATED
 from cutesmith_evaluator.worker.emulated_validation import ARCH, DEVICE, Request, validate_emulated
 from cutesmith_evaluator.worker.failures import TaskError
@@ -41,19 +44,32 @@ def validate(params: Params, progress: Progress) -> Validation:
     try:
         reference = load_reference(Task(**params["task"]))
         conduct = conduct_of(Path(params["candidate"]))
-        candidate = load_candidate(Path(params["candidate"]), reference)
-        conduct.require_integrity("being imported")
-        if emulated:
-            return validate_emulated(reference, candidate, _emulated_request(params, patched, progress), conduct)
-        if device is None:
-            assert patched is not None
-            return _adopted_without_device(reference, candidate, patched)
-        return _on_device(reference, candidate, patched, device, _plan(params), progress, conduct)
+        with _counted(conduct, device):
+            candidate = load_candidate(Path(params["candidate"]), reference)
+            conduct.require_integrity("being imported")
+            if emulated:
+                return validate_emulated(reference, candidate, _emulated_request(params, patched, progress), conduct)
+            if device is None:
+                assert patched is not None
+                return _adopted_without_device(reference, candidate, patched)
+            return _on_device(reference, candidate, patched, device, _plan(params), progress, conduct)
     except TaskError as error:
         if emulated:
             ok = None if error.finding.kind in (NOT_EMULATED, OUT_OF_TIME, "no-dsl") else False
             return Validation(ok, DEVICE, findings=(error.finding,))
         return Validation(None if device is None else False, device_name(device), findings=(error.finding,))
+
+
+@contextmanager
+def _counted(conduct: Conduct, device: torch.device | None) -> Iterator[None]:
+    """Inside, launches on a CUDA device are counted; the emulated one counts its own."""
+    if device is None or not conduct.declared.has_kernels:
+        yield
+        return
+    calls = Calls()
+    conduct.launches = calls.count
+    with counting(calls):
+        yield
 
 
 def chosen_device(params: Params) -> torch.device | None:
