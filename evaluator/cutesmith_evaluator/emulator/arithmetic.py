@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from cutesmith_evaluator.emulator import approximations, float32, float64, half_forms, integers, more_integers
+from cutesmith_evaluator.emulator import (
+    approximations,
+    float32,
+    float64,
+    float64_directed,
+    half_forms,
+    integers,
+    more_integers,
+)
 from cutesmith_evaluator.emulator.kinds import DTYPES, HALVES, INTEGERS, ROUNDINGS, Words, unsupported
 from cutesmith_evaluator.emulator.operation import Operation, same
 from cutesmith_evaluator.emulator.rounding import Rounding, flushed, saturated
@@ -110,6 +118,10 @@ def _floating(words: Words) -> Operation:
         raise unsupported(words.instruction)
     if kind == "f64" and rounding == "rn" and not (approximate or ftz or sat):
         return same(_DOUBLE[words.name], F64, count)
+    if kind == "f64" and not (approximate or ftz or sat):
+        return same(float64_directed.directed(words.name, rounding), F64, count)
+    if kind == "f64" and approximate and ftz and words.name == "rcp":
+        return same(approximations.rcp_double, F64, 1)
     if kind != "f32" or (approximate and words.name not in ("div", "rcp", "sqrt")):
         raise unsupported(words.instruction)
     return same(dressed(partial(_SINGLE[words.name], rounding=rounding), ftz, sat, _SCALES.get(words.name)), F32, count)
@@ -147,8 +159,12 @@ def function_of_one(words: Words) -> Operation:
     if not words.flag("approx"):
         raise unsupported(words.instruction)
     ftz = words.flag("ftz")
-    kind = words.kind(("f32", *HALVES))
+    kind = words.kind(("f32", "f64", *HALVES))
     words.done()
+    if kind == "f64" and words.name == "rsqrt":
+        return same(approximations.rsqrt_double_upper if ftz else approximations.rsqrt_double, F64, 1)
+    if kind == "f64":
+        raise unsupported(words.instruction)
     if kind in HALVES:
         return half_forms.approximate(words, kind, ftz=ftz)
     return same(dressed(_APPROXIMATE[words.name], ftz), F32, 1)

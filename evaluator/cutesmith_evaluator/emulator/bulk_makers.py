@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cutesmith_evaluator.emulator import float32, halves
+from cutesmith_evaluator.emulator.atomics import CHANGES
 from cutesmith_evaluator.emulator.bulk import Box, BulkCommit, BulkLoad, BulkStore, BulkWait, Combine, Run
-from cutesmith_evaluator.emulator.kinds import I32, U16, U32, Words, unsupported
+from cutesmith_evaluator.emulator.kinds import DTYPES, I32, U16, U32, Words, unsupported
 from cutesmith_evaluator.emulator.program import Step
 from cutesmith_evaluator.emulator.ptx import Immediate, Operand, TensorAddress
 from cutesmith_evaluator.emulator.warps import Nothing
@@ -22,20 +23,22 @@ _DIMENSIONS = ("1d", "2d", "3d", "4d", "5d")
 _COMPLETES = "mbarrier::complete_tx::bytes"
 
 
-def _adding(kind: str, add: Callable[[Array, Array], Array]) -> Combine:
-    return lambda old, data: np.ascontiguousarray(add(old.view(kind), data.view(kind))).view(np.uint8)
+def _changing(kind: str | np.dtype, change: Callable[[Array, Array], Array]) -> Combine:
+    return lambda old, data: np.ascontiguousarray(change(old.view(kind), data.view(kind))).view(np.uint8)
 
 
 ADDED: dict[str, Combine] = {
-    "u32": _adding("u4", np.add),
-    "s32": _adding("u4", np.add),
-    "u64": _adding("u8", np.add),
-    "s64": _adding("u8", np.add),
-    "f64": _adding("f8", np.add),
-    "f32": _adding("f4", float32.add),
-    "f16": _adding("u2", lambda old, data: halves.add(old, data, "f16")),
-    "bf16": _adding("u2", lambda old, data: halves.add(old, data, "bf16")),
+    "u32": _changing("u4", np.add),
+    "s32": _changing("u4", np.add),
+    "u64": _changing("u8", np.add),
+    "s64": _changing("u8", np.add),
+    "f64": _changing("f8", np.add),
+    "f32": _changing("f4", float32.add),
+    "f16": _changing("u2", lambda old, data: halves.add(old, data, "f16")),
+    "bf16": _changing("u2", lambda old, data: halves.add(old, data, "bf16")),
 }
+_INTEGERS = ("u32", "s32", "u64", "s64", "b32", "b64")
+_CHANGES = ("min", "max", "and", "or", "xor", "inc", "dec")  # of integers alone
 
 
 def _hints(words: Words) -> bool:
@@ -126,13 +129,14 @@ def _reduce(lowering: Lowering, words: Words) -> Step:
     words.one_of(("shared::cta",))
     words.flag("tile")
     words.one_of(("bulk_group",))
-    words.one_of(("add",))
+    change = words.one_of(("add", *_CHANGES))
     words.flag("noftz")
-    kind = None if dimensions else words.one_of(tuple(ADDED))
+    combine = ADDED if change == "add" else {kind: _changing(DTYPES[kind], CHANGES[change]) for kind in _INTEGERS}
+    kind = None if dimensions else words.one_of(tuple(combine))
     words.done()
     target, source, *size = operands
     place = _box(lowering, words, target) if dimensions else _run(lowering, words, target, size[0])
-    return BulkStore(place, lowering.location(source, "shared", instruction), ADDED, kind, instruction.place)
+    return BulkStore(place, lowering.location(source, "shared", instruction), combine, kind, instruction.place)
 
 
 def _commit(lowering: Lowering, words: Words) -> Step:

@@ -50,6 +50,10 @@ def div(a: Floats, b: Floats) -> Floats:
     return _with_nans(a / b, a, b)
 
 
+def sqrt(a: Floats) -> Floats:
+    return _with_nans(np.sqrt(a), a)
+
+
 def neg(a: Floats) -> Floats:
     """A NaN keeps its sign."""
     return np.where(np.isnan(a), quiet(a), -a)

@@ -2,78 +2,30 @@
 
 from __future__ import annotations
 
+from corpus.matrix_values import VARIANTS
+
 # The emulated device says of these that they use something which is not emulated yet.
 NOT_EMULATED = frozenset(
     (
-        "add.rz.f64",
-        "sub.rz.f64",
-        "mul.rz.f64",
-        "div.rz.f64",
-        "rcp.rz.f64",
-        "sqrt.rz.f64",
-        "fma.rz.f64",
-        "add.rm.f64",
-        "sub.rm.f64",
-        "mul.rm.f64",
-        "div.rm.f64",
-        "rcp.rm.f64",
-        "sqrt.rm.f64",
-        "fma.rm.f64",
-        "add.rp.f64",
-        "sub.rp.f64",
-        "mul.rp.f64",
-        "div.rp.f64",
-        "rcp.rp.f64",
-        "sqrt.rp.f64",
-        "fma.rp.f64",
-        "rcp.approx.ftz.f64",
-        "rsqrt.approx.ftz.f64",
-        "rsqrt.approx.f64",
-        "cvt.rn.f16.u64",
-        "cvt.rz.f16.u64",
-        "cvt.rm.f16.u64",
-        "cvt.rp.f16.u64",
-        "cvt.rn.f16.s64",
-        "cvt.rz.f16.s64",
-        "cvt.rm.f16.s64",
-        "cvt.rp.f16.s64",
-        "cvt.rn.bf16.u64",
-        "cvt.rz.bf16.u64",
-        "cvt.rm.bf16.u64",
-        "cvt.rp.bf16.u64",
-        "cvt.rn.bf16.s64",
-        "cvt.rz.bf16.s64",
-        "cvt.rm.bf16.s64",
-        "cvt.rp.bf16.s64",
-        "cvt.rz.f32.u64",
-        "cvt.rm.f32.u64",
-        "cvt.rp.f32.u64",
-        "cvt.rz.f32.s64",
-        "cvt.rm.f32.s64",
-        "cvt.rp.f32.s64",
-        "cvt.rz.f64.u64",
-        "cvt.rm.f64.u64",
-        "cvt.rp.f64.u64",
-        "cvt.rz.f64.s64",
-        "cvt.rm.f64.s64",
-        "cvt.rp.f64.s64",
         "generic addresses of shared memory",
         "generic addresses of local memory",
         "brx.idx",
         "atom.global.exch.b128",
         "what one thread sees of a barrier's phases",
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.min.s32",
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.max.u32",
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.and.b32",
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.or.b32",
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.xor.b32",
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.inc.u32",
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.dec.u32",
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.min.u64",
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.max.s64",
         "mapa.u64 and getctarank",
     )
 )
 
 # Added or corrected since the recording: `record.py --new` on an H200 records these alone.
-TO_RECORD: frozenset[str] = frozenset()
+TO_RECORD = frozenset(
+    (
+        "mul.rn.ftz.f32 below the least normal number",
+        "mul.rp.ftz.f32 below the least normal number",
+        "fma.rn.f64 of NaNs",
+        *(
+            f"mma.sync.aligned.m16n8k{depth}.row.col.f16.e4m3.e4m3.f16 {variant}"
+            for depth in (16, 32)
+            for variant in VARIANTS
+        ),
+    )
+)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+import numpy as np
+
 from corpus.checks import Check, close
 from corpus.entry import Entry, applied, instruction
 from corpus.values import operands
@@ -19,6 +21,8 @@ def entries() -> Iterator[Entry]:
     yield from _single_signs()
     yield from _double()
     yield from _approximate()
+    yield from _least()
+    yield _nans()
 
 
 def _single() -> Iterator[Entry]:
@@ -97,3 +101,30 @@ def _quotient(opcode: str) -> Entry:
     over[((over >> 23) & 0xFF) < 64] = 0x3F8CCCCD
     over[((over >> 23) & 0xFF) > 190] = 0x3F8CCCCD
     return instruction(opcode, f"{opcode} {{}}, {{}}, {{}}", [over, by], "u4", check=close("f32", relative=2.5 * _ULP))
+
+
+def _least() -> Iterator[Entry]:
+    """Products a little below the least normal number: does .ftz look at them before or after they are rounded?"""
+    place = np.arange(1, 129, dtype=np.uint32)
+    tiny, near = np.uint32(0x00800000) + (place << np.uint32(6)), np.uint32(0x3F800000) - (place << np.uint32(7))
+    for rounding in ("rn", "rp"):
+        opcode = f"mul.{rounding}.ftz.f32"
+        inputs = [tiny, near]
+        yield instruction(f"{opcode} below the least normal number", f"{opcode} {{}}, {{}}, {{}}", inputs, "u4")
+
+
+def _nans() -> Entry:
+    """Every choice of a number and NaNs that differ, for each of the three operands, with both signs of the number."""
+    numbers = np.arange(128, dtype=np.uint64)
+    inputs = []
+    for place in range(3):
+        which = (numbers >> np.uint64(2 * place)) & np.uint64(3)
+        nan = (
+            np.uint64(0x7FF0 << 48)
+            | np.uint64(place + 1) << np.uint64(8)
+            | which
+            | (which & np.uint64(1)) << np.uint64(63)
+        )
+        number = np.uint64(0x3FF0 << 48) | (numbers >> np.uint64(6)) << np.uint64(63)
+        inputs.append(np.where(which == 0, number, nan))
+    return instruction("fma.rn.f64 of NaNs", "fma.rn.f64 {}, {}, {}, {}", inputs, "u8")

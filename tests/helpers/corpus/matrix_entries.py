@@ -42,6 +42,8 @@ def _products() -> Iterator[Product]:
     for left, right in (("e4m3", "e4m3"), ("e5m2", "e5m2"), ("e4m3", "e5m2"), ("e5m2", "e4m3")):
         yield Product("m16n8k32", 32, left, right, "f32", 4, 2, 4)
     yield Product("m16n8k16", 16, "e4m3", "e4m3", "f32", 2, 1, 4)
+    yield Product("m16n8k16", 16, "e4m3", "e4m3", "f16", 2, 1, 2)
+    yield Product("m16n8k32", 32, "e4m3", "e4m3", "f16", 4, 2, 2)
     yield Product("m8n8k4", 4, "f64", "f64", "f64", 1, 1, 2)
     for depth in (4, 8, 16):
         yield Product(f"m16n8k{depth}", depth, "f64", "f64", "f64", depth // 2, depth // 4, 4)
