@@ -46,7 +46,9 @@ def test_no_honest_kernel_is_rejected_when_it_runs(worker: Worker, name: str):
 
 
 def test_what_a_cheat_replaced_is_put_back(worker: Worker):
-    """The next candidate is judged by the judge."""
+    """The next candidate is judged by the judge; compiling one runs its imports too."""
+    worker.compile(CHEATS["patched_clock"].task, CHEATS["patched_clock"].path, ["sm_90a"])
+    assert "patched" in {each.kind for each in validated(worker, CHEATS["patched_clock"], quick=True).findings}
     assert validated(worker, CHEATS["replaces_the_judge"], quick=True).ok is False
     assert validated(worker, CHEATS["patched_synchronize"], quick=True).ok is False
     assert validated(worker, CHEATS["returns_a_copy"], quick=True).ok is False

@@ -32,8 +32,13 @@ def _compile(params: Params, progress: Progress) -> object:
     if finding := missing_torch():
         return Compilation(False, 0.0, (), (finding,))
     from cutesmith_evaluator.worker.compilation import compile_candidate
+    from cutesmith_evaluator.worker.integrity import integrity
 
-    return compile_candidate(params, progress)
+    integrity().look_around()
+    try:
+        return compile_candidate(params, progress)
+    finally:
+        integrity().restore()  # what the candidate replaced; it does so again when it is validated, which says it
 
 
 def _validate(params: Params, progress: Progress) -> object:

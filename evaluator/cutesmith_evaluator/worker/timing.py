@@ -10,6 +10,7 @@ import torch
 
 from cutesmith_evaluator.types import Arm, Finding, Task, Timing
 from cutesmith_evaluator.worker.candidate import load_candidate
+from cutesmith_evaluator.worker.checks_conduct import conduct_of
 from cutesmith_evaluator.worker.clock import Call, Clock
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.inputs import draw
@@ -40,10 +41,14 @@ def time_arms(params: Params, progress: Progress) -> Timing:
     clock = Clock(device)  # before the candidate is imported
     try:
         reference = load_reference(Task(**params["task"]))
+        conduct = conduct_of(Path(params["candidate"]))
         candidate = load_candidate(Path(params["candidate"]), reference)
+        conduct.require_integrity("being imported")
         subject = Subject(reference, candidate, reference.build(device), draw(reference, 0, device), device)
         with torch.no_grad():
-            return _timed(clock, subject, params, progress)
+            timing = _timed(clock, subject, params, progress)
+        conduct.require_integrity("being timed")
+        return timing
     except TaskError as error:
         return Timing(device_name(device), (), 0.0, 0, 0.0, 0.0, (error.finding,))
     finally:
