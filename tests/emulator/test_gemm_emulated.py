@@ -69,7 +69,7 @@ def test_every_kind_of_warp_wide_multiplication(variant: Variant, tmp_path: Path
 
 
 def test_check_ends_with_a_usable_kernel(tmp_path: Path) -> None:
-    (tmp_path / "scores.py").write_text(task(100, 72, 96))
+    (tmp_path / "scores.py").write_text(task(100, 72, 64))
     (tmp_path / "gemm_cute.py").write_text(gemm())
     words = ("check", "scores.py", "gemm_cute.py", "--device", "emulated", "--arch", "sm_80", "--json")
     ended = cutesmith(*words, cwd=tmp_path)
@@ -79,7 +79,7 @@ def test_check_ends_with_a_usable_kernel(tmp_path: Path) -> None:
 
 
 def test_a_misread_tile_is_named_as_wrong_values(tmp_path: Path) -> None:
-    (tmp_path / "scores.py").write_text(task(100, 72, 96))
+    (tmp_path / "scores.py").write_text(task(100, 72, 64))
     swizzled = next(planted for planted in GEMM_FAULTS if "swizzle" in planted.name)
     candidate = tmp_path / "gemm_cute.py"
     candidate.write_text(swizzled.source)
