@@ -68,6 +68,8 @@ class BuiltinCalls(Attributes):
             return self._setattr(arguments, node)
         if name in ("builtins.__import__", "importlib.import_module"):
             return self._import(first, node)
+        if last in ("__repr__", "__hash__", "__str__") and arrays(everything):
+            return frozenset({Address()})
         if name.startswith(("os.environ", "os.getenv")):
             return self._environment(name, first, node)
         if name in _HIGHER:
