@@ -24,7 +24,7 @@ _DRAWN_WHOLE = 256 << 20  # bytes of inputs up to which they are made whole and 
 class Reduced(Reference):
     """The reference with smaller inputs. `sizes`: dimensions that change together, with their new size.
 
-    `whole`: inputs of the task's own shapes, fake or never written.
+    `whole`: inputs of the task's own shapes, on device meta or real ones.
     """
 
     sizes: tuple[tuple[Group, int], ...] = ()
@@ -49,22 +49,24 @@ class Reduced(Reference):
 
 
 def without_memory(reference: Reference) -> Inputs | None:
-    """The task's inputs as tensors that are never written; None where only making them would tell what they are."""
+    """The task's inputs on device meta; None where only making them would tell what they are."""
     try:
         with FakeTensorMode(allow_non_fake_inputs=True):
             fakes = reference.inputs(0, "cpu")
     except TaskError:
         return None
-    return tree_map(lambda value: _unwritten(value, tuple(value.shape)) if isinstance(value, Tensor) else value, fakes)
+    return tree_map(
+        lambda value: _shaped(value, tuple(value.shape), "meta") if isinstance(value, Tensor) else value, fakes
+    )
 
 
 def reduced(
     reference: Reference, whole: Inputs, groups: Sequence[Group], supported: Callable[[Inputs], bool]
 ) -> tuple[Reference, Inputs, tuple[str, ...]]:
-    """The reference at smaller sizes, inputs of these that need not be written, and in words what was cut.
+    """The reference at smaller sizes, inputs of these without values, and in words what was cut.
 
-    `whole`: the task's inputs. `groups`: dimensions that the trace found free. `supported`: whether the candidate
-    takes such inputs. Raises TaskError.
+    `whole`: the task's inputs, on device meta or real ones. `groups`: dimensions that the trace found free.
+    `supported`: whether the candidate takes such inputs. Raises TaskError.
     """
     inputs = whole
     sizes: list[tuple[Group, int]] = []
@@ -79,7 +81,7 @@ def reduced(
         if new == old:
             continue
         smaller = _shrunk(inputs, group, new)
-        if not supported(smaller):  # a kernel may be made for this size alone, as for the length of a row
+        if not _in_memory(smaller, supported):  # a kernel may be made for this size alone, as for the length of a row
             continue
         inputs = smaller
         sizes.append((group, new))
@@ -106,16 +108,26 @@ def _shrunk(inputs: Inputs, group: Group, size: int) -> Inputs:
     for position, dimension in group:
         tensor = changed[position]
         assert isinstance(tensor, Tensor)
-        changed[position] = _unwritten(tensor, (*tensor.shape[:dimension], size, *tensor.shape[dimension + 1 :]))
+        shape = (*tensor.shape[:dimension], size, *tensor.shape[dimension + 1 :])
+        changed[position] = _shaped(tensor, shape, "meta")
     return tuple(changed)
 
 
-def _unwritten(model: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """New memory of this shape, its dimensions laid out as `model`'s are; those that it repeats are repeated."""
+def _in_memory(inputs: Inputs, supported: Callable[[Inputs], bool]) -> bool:
+    """The answer for inputs in memory that is never written; False where there is not so much."""
+    try:
+        made = [_shaped(each, tuple(each.shape), "cpu") if isinstance(each, Tensor) else each for each in inputs]
+    except RuntimeError:  # torch's, for memory that the machine has not
+        return False
+    return supported(tuple(made))
+
+
+def _shaped(model: Tensor, shape: tuple[int, ...], device: str) -> Tensor:
+    """A new tensor without values, its dimensions laid out as `model`'s are; those that it repeats are repeated."""
     order = sorted(range(model.dim()), key=lambda dimension: -model.stride(dimension))
     back = sorted(range(model.dim()), key=lambda place: order[place])
     kept = [1 if model.stride(dimension) == 0 else shape[dimension] for dimension in order]
-    made = torch.empty(kept, dtype=model.dtype, device="cpu").permute(back)
+    made = torch.empty(kept, dtype=model.dtype, device=device).permute(back)
     return made.expand(shape)
 
 

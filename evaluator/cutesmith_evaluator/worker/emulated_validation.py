@@ -105,7 +105,8 @@ def _tell_parts(outcome: Outcome, arch: str, parts: Sequence[str]) -> None:
 def _cut_short(outcome: Outcome) -> list[str]:
     """Says so where the time did not suffice for all checks."""
     late = any(check.endswith(("for time", "the time was up")) for check in outcome.checks)
-    return [f"{outcome.compared} checks, for there was no time for more"] if late else []
+    number = "1 check" if outcome.compared == 1 else f"{outcome.compared} checks"
+    return [f"{number}, for there was no time for more"] if late else []
 
 
 def _support(reference: Reference, candidate: EmulatedCandidate) -> Callable[[Inputs], bool]:
