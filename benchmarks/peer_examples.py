@@ -181,8 +181,9 @@ def run_here(path: Path, arch: str, arguments: list[str]) -> None:
     for name in ("cuEventCreate", "cuEventRecord", "cuEventSynchronize", "cuEventElapsedTime", "cuEventDestroy"):
         setattr(driver, name, lambda *_: (driver.CUresult.CUDA_SUCCESS, 1.0))
     testing.benchmark = lambda *_, **__: 1.0  # nothing to time here
-    HardwareInfo.__init__ = lambda *_: None
-    HardwareInfo.get_max_active_clusters = lambda *_, **__: 2  # few, so that blocks have more than one tile
+    hardware: Any = HardwareInfo
+    hardware.__init__ = lambda *_: None
+    hardware.get_max_active_clusters = lambda *_, **__: 2  # few, so that blocks have more than one tile
     sys.argv = [str(path), *arguments]
     sys.path.insert(0, str(path.parent))
     with ExitStack() as stack:

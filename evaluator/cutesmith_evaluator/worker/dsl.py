@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -138,9 +139,9 @@ def replaced_calls(replacement: Callable[[Compile, tuple[Any, ...], dict[str, An
 
     `compile(options)` compiles it for these arguments.
     """
-    from cutlass._mlir import ir  # pyright: ignore[reportMissingImports]
-    from cutlass.base_dsl import compiler  # pyright: ignore[reportMissingImports]
-    from cutlass.base_dsl.dsl import BaseDSL  # pyright: ignore[reportMissingImports]
+    ir: Any = import_module("cutlass._mlir.ir")
+    compiler: Any = import_module("cutlass.base_dsl.compiler")
+    BaseDSL: Any = import_module("cutlass.base_dsl.dsl").BaseDSL  # noqa: N806 - the DSL's name
 
     original = BaseDSL._func
 
