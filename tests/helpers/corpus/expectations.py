@@ -16,7 +16,7 @@ NOT_EMULATED = frozenset(
     )
 )
 
-# Added or corrected since the recording: `record.py --new` on an H200 records these alone.
+# Added or corrected since the recording: `record.py --new` on an H200 records these alone. Then they leave this set.
 TO_RECORD = frozenset(
     (
         "mul.rn.ftz.f32 below the least normal number",
