@@ -65,7 +65,7 @@ def entry_of(host: str) -> tuple[str, tuple[Shape, ...]]:
 
 def shape_of(kind: str) -> Shape:
     """Of an LLVM type as MLIR prints it: "!llvm.struct<(ptr<1>, struct<(i32)>)>"."""
-    kind = kind.strip().removeprefix("!llvm.")
+    kind = re.sub(r"\s*\{[^{}]*\}$", "", kind.strip()).removeprefix("!llvm.")  # without attributes
     scalar = _SCALARS.get(re.sub(r"<\d+>$", "", kind))
     if scalar:
         return Shape(scalar[1], scalar[1], ((0, scalar[0]),))

@@ -21,6 +21,7 @@ from cutesmith_evaluator.emulator.properties import Properties
 from cutesmith_evaluator.worker import dsl
 from cutesmith_evaluator.worker.emulated_tensor import EmulatedTensor
 
+_Arguments = tuple[Sequence[Any], dict[str, Any]]
 _NUMBERS = (bool, int, float)
 # Tensors of torch's types that a kernel may be compiled for under another name.
 _ALIKE = {"bool": ("boolean", "uint8", "int8"), "float32": ("tfloat32",)}
@@ -40,12 +41,13 @@ def emulated_compiles(arch: str, scratch: Path | None, device: Device, propertie
             else:
                 self = dsl.with_options(self, told, tvm_ffi=False)
             made = original(self, function, *args, **kwargs)
-            return EmulatedFunction(made, Path(folder), args, device, properties)
+            named = {name: value for name, value in kwargs.items() if name != "options"}
+            return EmulatedFunction(made, Path(folder), (args, named), device, properties)
 
     def call_emulated(compiled: Callable[[str], Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
             made = compiled(f"--gpu-arch {arch} --keep-ptx --generate-line-info --dump-dir {folder}")
-            function = EmulatedFunction(made, Path(folder), args, device, properties)
+            function = EmulatedFunction(made, Path(folder), (args, kwargs), device, properties)
         function.call_directly(args, kwargs)
 
     with dsl.replaced_compile(compile_emulated), dsl.replaced_calls(call_emulated):
@@ -56,17 +58,17 @@ class EmulatedFunction:
     """What `cute.compile` gives. A call takes what the compiled function takes, with emulated tensors."""
 
     def __init__(
-        self, made: Any, folder: Path, compiled_for: Sequence[Any], device: Device, properties: Properties
+        self, made: Any, folder: Path, compiled_for: _Arguments, device: Device, properties: Properties
     ) -> None:
         texts = sorted(folder.glob("*.ptx"))
         if not texts:
             raise UnsupportedError("cute.compile left no PTX: this version of the DSL is not supported")
         self._engine = dsl.execution_engine(made.ir_module)
         self._made = made
-        self._expected = _runtime_arguments(made, compiled_for)
+        self._expected = _runtime_arguments(made, *compiled_for)
         self._run = HostFunction(self._engine, str(made.ir_module), texts[0].read_text(), device, properties)
         # Without stand-ins for tensors and streams the DSL itself knows how its arguments are packed.
-        self._packs_itself = not any(_is_fake(each) for each in compiled_for)
+        self._packs_itself = not any(_is_fake(each) for each in (*compiled_for[0], *compiled_for[1].values()))
         if not self._packs_itself and len(self._run.shapes) != len(self._expected):
             raise UnsupportedError("a function compiled for nested or optional arguments is not emulated yet")
 
@@ -102,11 +104,11 @@ class EmulatedFunction:
         self._run(numbers)
 
 
-def _runtime_arguments(made: Any, compiled_for: Sequence[Any]) -> Sequence[Any]:
+def _runtime_arguments(made: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Sequence[Any]:
     """Without those that are fixed when the function is compiled."""
     known = made.execution_args
     bound = [None] if next(iter(known.original_signature.parameters), "") == "self" else []
-    return known.get_rectified_args_from_original_args([*bound, *compiled_for], {})
+    return known.get_rectified_args_from_original_args([*bound, *args], kwargs)
 
 
 def _is_stream(value: Any) -> bool:
