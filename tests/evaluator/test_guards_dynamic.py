@@ -97,3 +97,19 @@ def test_the_tasks_are_where_the_candidates_say():
     assert {Path(each.task.file).name for each in (*CHEATS.values(), *HONEST.values())} == {
         file.name for file in TASKS.glob("*.py")
     }
+
+
+LATE = """
+from cutesmith_evaluator.worker.integrity import Integrity
+from torch import nn
+integrity = Integrity()
+from torch._dynamo import mutation_guard
+mutation_guard.install_generation_tagging_init()
+assert integrity.restore() == [], "PyTorch's own"
+nn.Module.__init__ = lambda self: None
+assert integrity.restore() == ["Module.__init__"]
+"""
+
+
+def test_what_pytorch_replaces_when_it_first_compiles_is_no_cheat():
+    subprocess.run([sys.executable, "-c", LATE], check=True, timeout=120)

@@ -25,6 +25,7 @@ _MODULES = (
 )  # fmt: skip
 _TORCH = str(Path(torch.__file__).parent)
 _OURS = "cutesmith_evaluator."
+_LATE = "torch._dynamo.mutation_guard"  # puts functions of its own into nn.Module when something is first compiled
 _HARMLESS = {
     "__annotations__",
     "__doc__",
@@ -138,7 +139,7 @@ def _restored(owner: _Owner) -> list[str]:
     now = vars(owner.held)
     held = dict(zip(owner.names, owner.values, strict=True))
     replaced = [
-        name for name, value in held.items() if now.get(name) is not value and not _is_wrapper(now.get(name), value)
+        name for name, value in held.items() if now.get(name) is not value and not _is_pytorchs(now.get(name), value)
     ]
     for name in replaced:
         _put(owner.held, name, held[name])
@@ -148,10 +149,13 @@ def _restored(owner: _Owner) -> list[str]:
     return [*replaced, *(function.__name__ for function, _ in recoded), *_taken_away(owner, held)]
 
 
-def _is_wrapper(new: Any, old: Any) -> bool:
-    """PyTorch wraps functions of its own when parts of it are imported late."""
+def _is_pytorchs(new: Any, old: Any) -> bool:
+    """PyTorch wraps or replaces functions of its own when parts of it are imported late."""
     code = getattr(new, "__code__", None)
-    return getattr(new, "__wrapped__", None) is old and code is not None and code.co_filename.startswith(_TORCH)
+    if code is None or not code.co_filename.startswith(_TORCH):
+        return False
+    late = sys.modules.get(_LATE)
+    return getattr(new, "__wrapped__", None) is old or (late is not None and new.__globals__ is vars(late))
 
 
 def _taken_away(owner: _Owner, held: dict[str, Any]) -> list[str]:
