@@ -94,7 +94,8 @@ def read_subject(job: Job) -> Subject:
         raise UnusableError(Finding("unreadable-file", message, None, str(file))) from error
     except EditRefusedError as error:
         raise UnusableError(Finding("no-class", str(error), None, str(file))) from error
-    _require_written(source, job.task.qualname, file)
+    if not source.has_error:  # else the worker names the place, and a body that cannot be read is not one without words
+        _require_written(source, job.task.qualname, file)
     workspace = Path(job.workspace).absolute()
     root = workspace if file.is_relative_to(workspace) else workspace_root(file)
     return Subject(file, job.task.qualname, text, bare, on_disk, proved, is_in_package(file), root)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as File
@@ -44,7 +45,7 @@ class Narrowing:
 
 
 @dataclass
-class Base:
+class Base(ABC):
     """`declared`: last names of the library calls that the file declares."""
 
     tree: ast.Module
@@ -155,23 +156,23 @@ class Base:
         return isinstance(asked, ast.Constant) and isinstance(asked.value, str) and asked.value.startswith(READABLE)
 
     # What the parts below this one do, for those above them.
-    def evaluate(self, node: ast.expr, scope: Scope) -> Values:
-        raise NotImplementedError
+    @abstractmethod
+    def evaluate(self, node: ast.expr, scope: Scope) -> Values: ...
 
-    def attribute(self, base: Values, name: str, node: ast.AST) -> Values:
-        raise NotImplementedError
+    @abstractmethod
+    def attribute(self, base: Values, name: str, node: ast.AST) -> Values: ...
 
-    def call(self, node: ast.Call, scope: Scope) -> Values:
-        raise NotImplementedError
+    @abstractmethod
+    def call(self, node: ast.Call, scope: Scope) -> Values: ...
 
-    def apply(self, called: Values, arguments: Sequence[Values], named: dict[str, Values], node: ast.AST) -> Values:
-        raise NotImplementedError
+    @abstractmethod
+    def apply(self, called: Values, arguments: Sequence[Values], named: dict[str, Values], node: ast.AST) -> Values: ...
 
-    def assign(self, target: ast.expr, values: Values, scope: Scope) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def assign(self, target: ast.expr, values: Values, scope: Scope) -> None: ...
 
-    def run(self, body: Sequence[ast.stmt], scope: Scope) -> Values:
-        raise NotImplementedError
+    @abstractmethod
+    def run(self, body: Sequence[ast.stmt], scope: Scope) -> Values: ...
 
 
 def canonical(name: str) -> str:

@@ -142,7 +142,7 @@ def _modules_under(*folders: Path) -> dict[str, _Stamp]:
     found: dict[str, _Stamp] = {}
     for name, module in list(sys.modules.items()):
         origin = getattr(module, "__file__", None)
-        if not isinstance(origin, str) or name.startswith(("cutesmith_evaluator", "_candidate_")):
+        if not isinstance(origin, str) or name.startswith(("cutesmith_", "_candidate_")):
             continue
         file = Path(origin)
         own = any(file.is_relative_to(folder) for folder in folders)
