@@ -64,6 +64,26 @@ def test_a_cluster_of_blocks_shares_a_row(worker: Worker, tmp_path: Path) -> Non
     assert (verdict.ok, verdict.precision) == (True, "kept"), verdict.findings
 
 
+SCHEDULES = {
+    "pointwise": ("new_gelu", ODD, "steps"),
+    "rows": ("rms_norm", EVEN, "preload"),
+    "one row": ("focal_loss", {"ROWS": "64", "CLASSES": "1024"}, "blocks"),
+}
+
+
+@pytest.mark.parametrize(("stem", "sizes", "name"), SCHEDULES.values(), ids=SCHEDULES)
+def test_every_schedule_is_right(worker: Worker, tmp_path: Path, stem: str, sizes: dict[str, str], name: str) -> None:
+    example = next(example for example in EXAMPLE_MODULES if example.stem == stem)
+    task, _, drafts = drafts_of(worker, example.case(stem, sizes), tmp_path)
+    assert any(name in draft.schedule for draft in drafts), "a family that has this parameter"
+    for number, draft in enumerate(drafts):
+        candidate = tmp_path / f"draft{number}" / f"{example.qualname.lower()}_cute.py"
+        candidate.parent.mkdir()
+        candidate.write_text(draft.source)
+        verdict = worker.validate(task, candidate, device="emulated", quick=True)
+        assert (verdict.ok, verdict.precision) == (True, "kept"), (draft.schedule, verdict.findings)
+
+
 @pytest.mark.parametrize("example", EXAMPLE_MODULES, ids=lambda example: example.stem)
 def test_every_example_is_right_on_the_emulated_device(worker: Worker, example: Example, tmp_path: Path) -> None:
     verdict = validated(worker, example.case(example.stem, ODD | ODD_HEADS), tmp_path)
