@@ -24,7 +24,10 @@ def drift_of(key: ClassKey, found: ModuleClass, accepted: Decision | None, diges
     if accepted.candidate != present:
         return f"{kernel.name} was edited since it was proved: its verdict is no longer that of the file. Validate it."
     if accepted.class_hash not in (None, digest):
-        return f"{key.qualname} has changed since its kernel was proved: generate the kernel again, or remove it."
+        return (
+            f"{key.qualname} has changed since its kernel was proved, which forward still calls: generate the kernel "
+            "again, or remove it."
+        )
     return ""
 
 

@@ -180,6 +180,10 @@ def _note_reference(outcome: Outcome, where: str | None) -> None:
         outcome.checks.append(words)
 
 
+_FAR = 1000.0  # times eager's error: it may as well be another function
+_MAYBE_WRONG = "; as far off as this, look for a wrong constant or formula, too"
+
+
 def _judge_precision(outcome: Outcome, file: str) -> None:
     if outcome.precision != "lowered" or outcome.worst is None:
         return
@@ -187,7 +191,7 @@ def _judge_precision(outcome: Outcome, file: str) -> None:
     message = (
         f"Precision is lowered: on {outcome.worst_label} the {figures.figure} error against float64 is "
         f"{figures.candidate:.2g}, {figures.ratio:.3g} times eager's {figures.eager:.2g}; keep the reference's dtype "
-        f"throughout and use exact functions, or allow lowered precision for this class."
+        f"throughout and use exact functions{_MAYBE_WRONG if figures.ratio > _FAR else ''}."
     )
     outcome.findings.append(Finding("lowered-precision", message, None, file))
 
