@@ -75,11 +75,10 @@ class Report:
 
     @property
     def _device(self) -> str:
-        """Where the best candidate was validated, or what the worker has."""
-        best = next((candidate for candidate in self.candidates if candidate.id == self.best), None)
-        if best is not None and best.device is not None:
-            return best.device
-        return self.environment.device if self.environment else "none"
+        """Where the best candidate was validated, or without one the last that ran; else what the worker has."""
+        told = [one for one in reversed(self.candidates) if self.best in (None, one.id)]
+        ran = next((one.device for one in told if one.device is not None), None)
+        return ran or (self.environment.device if self.environment else "none")
 
     def to_json(self) -> dict[str, Any]:
         graph = self.graph

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from cutesmith_server import sessions
+from cutesmith_server import sessions, wording
 from cutesmith_server.errors import RefusedError
 from cutesmith_server.files import write_atomically
 from cutesmith_server.jobs import ClassKey
@@ -79,7 +79,8 @@ async def add_inputs(studio: Studio, key: ClassKey) -> None:
 def _on_offer(studio: Studio, key: ClassKey) -> Outcome:
     session = studio.sessions.get(key)
     if session is None or session.decided or session.outcome is None or not session.outcome.is_proposal:
-        raise RefusedError(f"There is no kernel for {key.qualname} to accept: generate one first.")
+        found = studio.outline(key.path).named(key.qualname)
+        raise RefusedError(wording.nothing_to_accept(found, key.qualname, "generate one first"))
     if session.running is not None:
         raise RefusedError(f"A kernel for {key.qualname} is being made: wait for it or cancel it, then accept.")
     if session.changed_outside:

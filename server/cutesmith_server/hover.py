@@ -54,8 +54,7 @@ def hover_text(view: ClassView) -> str:
 
 def _verdict(report: Report) -> list[str]:
     judged = report.judged
-    ran = f"Ran on: {wording.where(report.device)}."
-    lines = [ran if report.device != "none" else "Ran on no device: none was found."]
+    lines = [f"Ran on: {wording.where(report.device)}." if report.device != "none" else "Ran on no device."]
     if report.arch:
         lines.append(f"Compiled for {report.arch}.")
     if judged is not None:

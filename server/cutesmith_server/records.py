@@ -51,12 +51,12 @@ def read_records(file: Path, qualnames: Iterable[str]) -> dict[str, Record]:
         return {name: Record(store.latest(str(file), name), decisions.get(name)) for name in qualnames}
 
 
-def decided_in(root: Path) -> tuple[Decision, ...]:
-    """The last decision on each class of a project. Raises sqlite3.Error or OSError."""
+def known_files(root: Path) -> tuple[Path, ...]:
+    """A project's files that kernels were made for or decided on. Raises sqlite3.Error or OSError."""
     if not _has_store(root):
         return ()
     with _store(root) as store:
-        return store.decisions()
+        return tuple(map(Path, store.files()))
 
 
 def is_ours(file: Path, qualname: str) -> IsOurs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cutesmith_agent.source.outline import ModuleClass
     from cutesmith_evaluator.types import Candidate, ErrorFigures, Resources, Timing
 
 NO_GRAD_NOTE = (
@@ -27,6 +28,14 @@ def headline(candidate: Candidate) -> str:
     if candidate.speedup.eager is not None:
         return f"{ratio(candidate.speedup.eager)} vs eager, level with torch.compile"
     return "no faster than PyTorch"
+
+
+def nothing_to_accept(found: ModuleClass | None, qualname: str, how: str) -> str:
+    """Why there is no kernel on offer. `how`: to get one ("generate one first")."""
+    if found is None or found.kernel is None:
+        return f"There is no kernel for {qualname} to accept: {how}."
+    name = found.kernel.rpartition(".")[2]
+    return f"{qualname} has its kernel already ({name}.py): there is nothing to accept until another is made."
 
 
 def where(device: str) -> str:

@@ -133,7 +133,7 @@ async def test_a_proposal_is_used_once(offered):
         text = session.documents[uri].text
         assert await session.run("accept", uri, CLASS) is None
         assert session.documents[uri].text == text
-        assert "generate one first" in session.said()[-1]
+        assert "NewGELU has its kernel already (new_gelu_cute.py)" in session.said()[-1]
 
 
 async def test_an_edit_the_editor_refuses_leaves_everything_as_it_was(offered):

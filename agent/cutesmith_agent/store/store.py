@@ -230,6 +230,14 @@ class Store:
         ).fetchone()
         return FinishedJob(row[0], row[1], row[2], json.loads(row[3]), row[4]) if row else None
 
+    def files(self) -> tuple[str, ...]:
+        """The files of classes that a kernel was made for or a decision on one was taken, the first first."""
+        rows = self._connection.execute(
+            "SELECT file FROM (SELECT file, ended AS at FROM jobs WHERE kind = 'optimize' AND state = 'done'"
+            " UNION ALL SELECT file, at FROM decisions) GROUP BY file ORDER BY min(at), file"
+        )
+        return tuple(file for (file,) in rows)
+
     def made(self, candidate: str, file: str, qualname: str) -> bool:
         """Whether the source with this id was made for this class."""
         (known,) = self._connection.execute(

@@ -85,7 +85,8 @@ def _known(target: Target) -> Record:
 def _offer(target: Target, candidate: str | None) -> _Offer:
     job = _known(target).job_on_offer
     if job is None or job.class_hash is None:
-        raise RefusedError(f"There is no kernel for {target.qualname} to accept: run cutesmith optimize first.")
+        found = target.outline.named(target.qualname)
+        raise RefusedError(wording.nothing_to_accept(found, target.qualname, "run cutesmith optimize first"))
     report = read_report(job.report)
     wanted = candidate or report.best
     chosen = next((each for each in report.candidates if each.id == wanted), None)

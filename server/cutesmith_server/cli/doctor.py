@@ -16,13 +16,12 @@ from cutesmith_server.cli.jobs import interpreter
 from cutesmith_server.cli.output import console, print_json
 
 Verdict = Literal["ok", "missing", "limited"]
-_EXITS = {"ok": 0, "limited": 4, "missing": 3}
 _MARKS = {"ok": "[green]ok[/]", "missing": "[red]missing[/]", "limited": "[yellow]limited[/]"}
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that is needed. `missing`: no kernel can be made; `limited`: something is left out."""
+    """One thing that is used. `missing`: no kernel can be made; `limited`: something is left out."""
 
     name: str
     verdict: Verdict
@@ -31,14 +30,13 @@ class Check:
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """0 all there, 4 kernels can be made but not run (or something minor lacks), 3 none can be made."""
+    """0 kernels can be made and proved here, on the emulated device at least; 3 none can be made."""
     checks = [*_worker_checks(interpreter(options)), _store_check(Path.cwd()), _sandbox_check()]
     if options.json:
         print_json({"checks": [asdict(check) for check in checks]})
     else:
         _show(checks)
-    needed = [check.verdict for check in checks if check.name != "bubblewrap"]
-    return max((_EXITS[verdict] for verdict in needed), key=[0, 4, 3].index)
+    return 3 if any(check.verdict == "missing" for check in checks) else 0
 
 
 def _worker_checks(python: str) -> list[Check]:

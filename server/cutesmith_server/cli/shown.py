@@ -57,7 +57,7 @@ def _from_here(file: str) -> str:
 
 def _title(report: Report) -> str:
     kind = report.task.get("category") or "not traced"
-    where = f"{wording.where(report.device)} ({report.arch})" if report.device != "none" else "no device"
+    where = f"{wording.where(report.device)} ({report.arch})" if report.device != "none" else "run on no device"
     return f"{report.task.get('class')}: {kind}, {where}"
 
 
@@ -85,13 +85,12 @@ def _table(candidates: tuple[Candidate, ...], best: str | None, *, with_schedule
 
 
 def _row(candidate: Candidate) -> tuple[str, ...]:
-    result = {True: "passed", False: "failed", None: "not run"}[candidate.ok]
     error, timing = candidate.error, candidate.timing
     median = next((arm.median_ms for arm in timing.arms if arm.name == "candidate"), None) if timing else None
     return (
         candidate.id,
         candidate.stage,
-        f"{result} ({candidate.precision})" if candidate.precision else result,
+        _result(candidate),
         f"{error.candidate:.2g} ({error.figure})" if error else "",
         f"{error.eager:.2g}" if error else "",
         f"{error.ratio:.2f}" if error else "",
@@ -99,6 +98,15 @@ def _row(candidate: Candidate) -> tuple[str, ...]:
         f"{median:.4g} ms" if median is not None else "",
         _schedule(candidate),
     )
+
+
+def _result(candidate: Candidate) -> str:
+    """Precision is what a right kernel has; of a wrong one it matters where it is the reason."""
+    if candidate.ok is None:
+        return "not run"
+    if candidate.ok:
+        return f"passed ({candidate.precision})" if candidate.precision else "passed"
+    return "failed (lowered)" if candidate.precision == "lowered" else "failed"
 
 
 def _schedule(candidate: Candidate) -> str:

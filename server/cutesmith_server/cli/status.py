@@ -1,8 +1,10 @@
-"""`cutesmith status`: what is known of a file's modules, or of all modules of this project that were decided on."""
+"""`cutesmith status`: what is known of a file's modules, or of all modules of this project with a job or decision."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from cutesmith_server.drift import drift_of
 from cutesmith_server.errors import RefusedError
 from cutesmith_server.jobs import ClassKey
 from cutesmith_server.outlines import Outline
-from cutesmith_server.records import STORE_ERRORS, Record, decided_in, read_records
+from cutesmith_server.records import STORE_ERRORS, Record, known_files, read_records
 from cutesmith_server.report import ReportError, read_report
 
 
@@ -30,13 +32,13 @@ class ClassStatus:
 
 
 def status(options: argparse.Namespace) -> int:
-    files = [options.file.absolute()] if options.file else _decided_files()
-    found = [each for path in files for each in _of_file(path)]
+    found = _of_file(options.file.absolute()) if options.file else list(_of_project())
     if options.json:
         print_json({"classes": [{"class": each.class_name, **_without_name(each)} for each in found]})
         return 0
     if not found:
-        console().print("No kernel of this project was decided on yet; name a file to see what was made for it.")
+        where = "This file has no nn.Module with a forward." if options.file else "No kernel was made in this project."
+        console().print(where)
     for each in found:
         _show(each)
     if any(each.state == "accepted" for each in found):
@@ -44,12 +46,18 @@ def status(options: argparse.Namespace) -> int:
     return 0
 
 
-def _decided_files() -> list[Path]:
+def _of_project() -> Iterator[ClassStatus]:
+    """What there is something to say of. A file that cannot be read is told of and hides no other."""
     root = workspace_root(Path.cwd() / "any")
     try:
-        return [Path(file) for file in dict.fromkeys(each.file for each in decided_in(root)) if Path(file).exists()]
+        files = [path for path in known_files(root) if path.exists()]
     except STORE_ERRORS as error:
         raise RefusedError(f"The store of {root} cannot be read: {error}.") from None
+    for path in files:
+        try:
+            yield from (each for each in _of_file(path) if (each.state, each.note) != ("idle", ""))
+        except RefusedError as refusal:
+            print(refusal, file=sys.stderr)
 
 
 def _of_file(path: Path) -> list[ClassStatus]:
