@@ -17,7 +17,7 @@ from model_rig import make_model_rig
 from scripted_evaluator import Script
 from scripted_messages import Act, bottleneck, kernel, patch
 
-KERNEL = Path(__file__).parents[1] / "emulator" / "corpus" / "data" / "masked_softmax_bf16_cute.py"
+KERNEL = Path(__file__).parent / "data" / "masked_softmax_cute.py"
 CUTEGEN_INPUT = 160_000  # tokens per kernel, as its saved runs count them: 14.9 calls for at most 11 versions
 SHARE = 0.4
 

@@ -180,6 +180,7 @@ SHAPES = {
     "WholeLoss": ((300, 256), (300, 256)),
     "LayerNorm": ((50, 256),),
 }
+DTYPES = {"Halves": torch.bfloat16}
 TWO = ("Arithmetic", "TwoResults", "Halves")
 REFUSED = ("Convolution", "MiddleSum", "Counted", "Single", "SingleColumn")
 
@@ -207,7 +208,7 @@ def inputs_of(name):
     if name in ("Convolution", "MiddleSum"):
         return [torch.randn(4, 8, 16)]
     shapes = SHAPES.get(name, ((50, 256),) * (2 if name in TWO else 1))
-    dtype = torch.bfloat16 if name == "Halves" else torch.float32
+    dtype = DTYPES.get(name, torch.float32)
     return [torch.randn(shape).to(dtype) for shape in shapes]
 
 

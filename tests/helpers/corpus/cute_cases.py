@@ -6,33 +6,22 @@ Needs torch; a case imports the DSL when it runs. The same code runs on a GPU an
 from __future__ import annotations
 
 import hashlib
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from corpus.checks import EXACT, Check, close
+from corpus.checks import EXACT, Check
 from corpus.matrix_values import elements
-from corpus.values import bits
-from suite import EXAMPLE_MODULES, ROOT, Example
 
 _HERE = Path(__file__).parent
-RECIPES = ROOT / "tests" / "emulator" / "corpus" / "data"
 TORCH = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "e4m3": torch.float8_e4m3fn}
 _CARRIERS = {1: np.uint8, 2: np.int16, 4: np.int32, 8: np.int64}
-_SIZES = {
-    "fp32": dict.fromkeys(("COLUMNS", "FEATURES", "CLASSES"), "259")
-    | {"ROWS": "5", "BATCH": "1", "HEADS": "3", "LENGTH": "13", "HEAD_DIM": "34"},
-    "bf16": dict.fromkeys(("COLUMNS", "FEATURES", "CLASSES"), "512")
-    | {"ROWS": "8", "BATCH": "2", "HEADS": "2", "LENGTH": "16", "HEAD_DIM": "64", "DTYPE": "torch.bfloat16"},
-}
 
 
 @dataclass(frozen=True)
@@ -112,59 +101,10 @@ def family_of(case: CuteCase) -> str:
 def cute_cases() -> dict[str, CuteCase]:
     """By name. Only cases whose inputs are small; built in some tenths of a second."""
     from corpus.cute_kernels import kernel_cases
+    from corpus.recipe_cases import recipe_cases
 
     made = [*recipe_cases(), *kernel_cases()]
     return {case.name: case for case in made}
-
-
-def recipe_cases() -> list[CuteCase]:
-    return [_recipe(example, size) for example, size in itertools.product(EXAMPLE_MODULES, _SIZES)]
-
-
-def _recipe(example: Example, size: str) -> CuteCase:
-    """What the recipes wrote for the example, kept as a file so that a change of theirs needs no GPU at once."""
-    kernel = RECIPES / f"{example.stem}_{size}_cute.py"
-    name = f"recipe {example.stem} {size}"
-    constants = "".join(f"{key} = {value}\n" for key, value in _SIZES[size].items())
-    source = f"{example.file.read_text()}\n\n{constants}"
-    space: dict[str, Any] = {"__name__": f"corpus_{example.stem}_{size}"}
-    exec(compile(source, str(example.file), "exec"), space)  # an example of this project, at another size
-    module = space[example.qualname](*space["get_init_inputs"]()).eval().requires_grad_(False)
-    for key, parameter in module.state_dict().items():
-        parameter.copy_(_spread(parameter, f"{name}/{key}") / 4 + 1)
-    inputs = tuple(_filled(tensor, f"{name}/{place}") for place, tensor in enumerate(space["get_inputs"]()))
-    # ptxas may fuse a product with a sum; in bfloat16 nothing of that is left. The largest seen: 2^-21.
-    check = EXACT if size == "bf16" else close("f32", relative=2.0**-20, absolute=2.0**-20)
-
-    def forward(module: nn.Module, *tensors: Tensor) -> Any:
-        return _candidate(kernel).forward(module, *tensors)
-
-    return CuteCase(name, forward, module, inputs, (check,) * 3, (kernel, example.file))
-
-
-def _filled(like: Tensor, name: str) -> Tensor:
-    """Hashed values of the tensor's dtype and shape: zeros and ones where it holds nothing else, else from -2 to 2."""
-    if like.dtype == torch.bool or bool(((like == 0) | (like == 1)).all()):
-        chosen = (bits(name, like.numel()) >> np.uint64(63)).astype(np.float64)
-        return torch.from_numpy(chosen).to(like.dtype).reshape(like.shape)
-    return _spread(like, name)
-
-
-def _spread(like: Tensor, name: str) -> Tensor:
-    values = (bits(name, like.numel()) >> np.uint64(40)).astype(np.float64) / 2.0**22 - 2.0
-    return torch.from_numpy(values).to(like.dtype).reshape(like.shape)
-
-
-@cache
-def _candidate(path: Path) -> ModuleType:
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location(f"corpus_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def kernel_case(name: str, forward: Callable[..., Any], inputs: Sequence[Tensor], *files: str) -> CuteCase:

@@ -21,17 +21,20 @@ FORMATS: dict[str, tuple[int, int, int, int]] = {
     "e5m2": (5, 2, 1, 6),
     "f64": (11, 52, 8, 20),
 }
+_FAR = {"f32": 30, "f16": 12}  # of sums; operands of these formats are not used with "far"
 VARIANTS = ("integers", "plain", "cancelling", "special")
 
 
 def elements(form: str, variant: str, name: str, count: int) -> Array:
     """Bits of `count` elements. "integers": -4 to 4. "plain": below 2 in size. "cancelling": 2^±spread, opposite
-    signs. "special": zeros with infinities, NaNs, the largest, subnormals and ones in between."""
+    signs. "far": so, but sums are 2^±30 (float16: 2^±12). "special": zeros with infinities, NaNs, the largest,
+    subnormals and ones in between."""
     if form not in FORMATS:
         return bits(f"{name}/{form}", count, {"s8": "i1", "u8": "u1", "s32": "i4"}[form])
     exponent, mantissa, size, spread = FORMATS[form]
     raw = bits(f"{name}/{form}/{variant}", count)
     bias = U64((1 << (exponent - 1)) - 1)
+    spread = _FAR.get(form, spread) if variant == "far" else spread
     fraction = (raw >> U64(8)) & U64((1 << mantissa) - 1)
     sign = (raw >> U64(63)) << U64(exponent + mantissa)
     if variant == "integers":

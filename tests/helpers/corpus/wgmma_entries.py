@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 from corpus.entry import Entry, threads
 from corpus.matrix_entries import group
-from corpus.matrix_values import FORMATS, elements
+from corpus.matrix_values import FORMATS, VARIANTS, elements
 
 _LEFT_BYTES, _RIGHT_BYTES = 16384, 16384
 _SWIZZLES = {"none": 0, "128B": 1, "64B": 2, "32B": 3}
@@ -66,6 +67,17 @@ def _groups() -> Iterator[Group]:
         yield replace(plain, left=left, right=right, sum="s32", depth=32)
     yield from _layouts(plain)
     yield from _forms(plain)
+    yield from _of_eighths(replace(plain, depth=32))
+
+
+def _of_eighths(plain: Group) -> Iterator[Group]:
+    """What decides how many bits of 8-bit products and of the accumulator are kept."""
+    for left, right, total in product(("e4m3", "e5m2"), ("e4m3", "e5m2"), ("f32", "f16")):
+        form = replace(plain, left=left, right=right, sum=total)
+        for variant in (*VARIANTS, "far"):
+            yield replace(form, variant=variant)
+        yield replace(form, variant="cancelling", steps=4, columns=16, swizzle="128B", leading=16, stride=1024)
+    yield replace(plain, left="e4m3", right="e4m3", variant="far", accumulate=False)
 
 
 def _layouts(plain: Group) -> Iterator[Group]:
@@ -117,7 +129,7 @@ def _forms(plain: Group) -> Iterator[Group]:
 
 
 def entries() -> Iterator[Entry]:
-    for each in _groups():
+    for each in dict.fromkeys(_groups()):
         yield _entry(each)
 
 
