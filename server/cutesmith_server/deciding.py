@@ -13,7 +13,7 @@ from cutesmith_server import sessions, wording
 from cutesmith_server.errors import RefusedError
 from cutesmith_server.files import write_atomically
 from cutesmith_server.jobs import ClassKey
-from cutesmith_server.sessions import Outcome
+from cutesmith_server.sessions import Decided, Outcome
 
 if TYPE_CHECKING:
     from cutesmith_server.changes import Change
@@ -31,25 +31,27 @@ async def accept(studio: Studio, key: ClassKey) -> None:
     if _on_offer(studio, key) is not outcome:
         raise RefusedError(f"Another kernel for {key.qualname} was made meanwhile: look at it, then accept again.")
     change = _plan_accepting(studio, key, outcome)
-    studio.sessions[key] = sessions.decided(studio.sessions[key])  # used once, also while the editor applies it
+    version = _version(studio, key)
+    _decide(studio, key, "accepting")  # used once, also while the editor applies it
     try:
         await _apply(studio, change, f"Accept the CuTe kernel for {key.qualname}")
     except (RefusedError, asyncio.CancelledError):
         studio.sessions[key] = sessions.undecided(studio.sessions[key])
         raise
     assert outcome.best is not None
+    _decide(studio, key, "arriving" if version is not None and version == _version(studio, key) else "accepted")
     studio.record(key, "accepted", candidate=outcome.best.id, class_hash=outcome.digest, kernel=change.kernel)
     studio.refresh(key.path)
 
 
 async def reject(studio: Studio, key: ClassKey) -> None:
     """Clears what the last job found and remembers the decision."""
-    session = studio.sessions.get(key)
-    if session is None or session.outcome is None or session.decided:
+    if (outcome := _undecided(studio, key)) is None:
         raise RefusedError(f"There is no kernel for {key.qualname} to reject.")
-    best = session.outcome.best
-    studio.record(key, "rejected", candidate=best.id if best else None, class_hash=session.outcome.digest)
-    studio.update(key, sessions.decided(session))
+    best = outcome.best
+    studio.record(key, "rejected", candidate=best.id if best else None, class_hash=outcome.digest)
+    _decide(studio, key, "rejected")
+    studio.refresh(key.path)
 
 
 async def remove(studio: Studio, key: ClassKey) -> None:
@@ -61,6 +63,8 @@ async def remove(studio: Studio, key: ClassKey) -> None:
     change = removing(key.path, outline, key.qualname, root=root, is_ours=is_ours(key.path, key.qualname))
     await _apply(studio, change, f"Remove the CuTe kernel of {key.qualname}")
     studio.record(key, "removed")
+    if key in studio.sessions and studio.sessions[key].decided in ("arriving", "accepted"):
+        _decide(studio, key, "removed")
     studio.refresh(key.path)
     if not change.delete and change.kernel.exists():
         studio.client.say(f"{change.kernel.name} stays: it was changed since it was made, or another file uses it.")
@@ -77,15 +81,30 @@ async def add_inputs(studio: Studio, key: ClassKey) -> None:
 
 
 def _on_offer(studio: Studio, key: ClassKey) -> Outcome:
-    session = studio.sessions.get(key)
-    if session is None or session.decided or session.outcome is None or not session.outcome.is_proposal:
+    session, outcome = studio.sessions.get(key), _undecided(studio, key)
+    if session is None or outcome is None or not outcome.is_proposal:
         found = studio.outline(key.path).named(key.qualname)
         raise RefusedError(wording.nothing_to_accept(found, key.qualname, "generate one first"))
     if session.running is not None:
         raise RefusedError(f"A kernel for {key.qualname} is being made: wait for it or cancel it, then accept.")
     if session.changed_outside:
         raise RefusedError(studio.view(key).message)
-    return session.outcome
+    return outcome
+
+
+def _decide(studio: Studio, key: ClassKey, choice: Decided) -> None:
+    studio.sessions[key] = sessions.decided(studio.sessions[key], choice)
+
+
+def _version(studio: Studio, key: ClassKey) -> int | None:
+    """Of the editor's text; None when it has none."""
+    document = studio.documents.at(key.path)
+    return document.version if document else None
+
+
+def _undecided(studio: Studio, key: ClassKey) -> Outcome | None:
+    session = studio.sessions.get(key, sessions.Session())
+    return sessions.on_offer(session, has_kernel=studio.view(key).has_kernel)
 
 
 def _plan_accepting(studio: Studio, key: ClassKey, outcome: Outcome) -> Change:

@@ -30,11 +30,17 @@ class Record:
     decision: Decision | None = None
 
     @property
-    def job_on_offer(self) -> FinishedJob | None:
-        """The job, unless what it found was decided on already."""
-        if self.job is None or (self.decision is not None and self.decision.at >= self.job.ended):
+    def decided(self) -> Choice | None:
+        """What the user did with what the job found; None: nothing yet."""
+        if self.decision is None or self.job is None or self.decision.at < self.job.ended:
             return None
-        return self.job
+        return self.decision.decision
+
+    def job_on_offer(self, *, has_kernel: bool) -> FinishedJob | None:
+        """The job, unless what it found was decided on. What was accepted and is not in the class any more (the edit
+        was undone) is on offer again."""
+        is_undone = self.decided == "accepted" and not has_kernel
+        return self.job if self.decided is None or is_undone else None
 
     @property
     def accepted(self) -> Decision | None:

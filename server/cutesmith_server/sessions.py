@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cutesmith_server.report import Report
 
 Kind = Literal["optimize", "check"]
+Decided = Literal["accepting", "arriving", "accepted", "rejected", "removed"]
 
 
 @dataclass(frozen=True)
@@ -56,14 +57,16 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Session:
-    """One class. `changed_outside`: its file changed on disk under the editor's buffer. `decided`: the outcome was
-    accepted or rejected, so it is on offer no more."""
+    """One class. `changed_outside`: its file changed on disk under the editor's buffer. `decided`: what the user did
+    with the outcome, which is on offer no more; but one that was accepted is again when its kernel is not in the class
+    (the edit was undone). "accepting": the editor was asked to make the edit. "arriving": it said that it has, and
+    has not sent the text yet."""
 
     running: Running | None = None
     outcome: Outcome | None = None
     was_cancelled: bool = False
     changed_outside: bool = False
-    decided: bool = False
+    decided: Decided | None = None
 
 
 def started(session: Session, kind: Kind, digest: str, *, queued: bool) -> Session:
@@ -92,20 +95,31 @@ def after(session: Session, event: JobEvent) -> Session:
             return replace(session, running=None, was_cancelled=True, outcome=kept)
 
 
-def restored(kind: Kind, digest: str, report: dict[str, Any], *, decided: bool) -> Session | None:
+def restored(kind: Kind, digest: str, report: dict[str, Any], *, decided: Decided | None) -> Session | None:
     """The session of a job that ended before this server began; None when it made no kernel."""
     outcome = _outcome(kind, digest, report)
     return Session(outcome=outcome, decided=decided) if outcome.is_proposal else None
 
 
-def decided(session: Session) -> Session:
-    """Accepted or rejected: the outcome is on offer no more."""
-    return replace(session, decided=True, was_cancelled=False, changed_outside=False)
+def decided(session: Session, choice: Decided) -> Session:
+    """The outcome is on offer no more."""
+    return replace(session, decided=choice, was_cancelled=False, changed_outside=False)
 
 
 def undecided(session: Session) -> Session:
     """The decision came to nothing: the outcome is on offer again."""
-    return replace(session, decided=False)
+    return replace(session, decided=None)
+
+
+def seen_changed(session: Session) -> Session:
+    """The editor sent the file's new text: what it applied is in it."""
+    return replace(session, decided="accepted") if session.decided == "arriving" else session
+
+
+def on_offer(session: Session, *, has_kernel: bool) -> Outcome | None:
+    """The last job's outcome while the user may still decide on it."""
+    is_undone = session.decided == "accepted" and not has_kernel
+    return session.outcome if session.decided is None or is_undone else None
 
 
 def seen_on_disk(session: Session, *, differs: bool) -> Session:
@@ -114,7 +128,7 @@ def seen_on_disk(session: Session, *, differs: bool) -> Session:
 
 
 def _ended(session: Session, outcome: Outcome) -> Session:
-    return replace(session, running=None, outcome=outcome, decided=False, changed_outside=False)
+    return replace(session, running=None, outcome=outcome, decided=None, changed_outside=False)
 
 
 def _outcome(kind: Kind, digest: str, data: dict[str, Any]) -> Outcome:
@@ -132,10 +146,10 @@ def state_of(session: Session, *, digest: str | None, has_kernel: bool) -> State
     """`digest` is the class's now; None when the file no longer has the class."""
     if session.running is not None:
         return "running"
-    outcome = None if session.decided else session.outcome
+    outcome = on_offer(session, has_kernel=has_kernel)
     if outcome is not None and outcome.is_proposal:
         return _state_on_offer(session, outcome, digest)
-    if has_kernel:
+    if has_kernel or session.decided == "arriving":
         return "accepted"
     if outcome is not None and outcome.digest == digest:
         return "failed" if not outcome.succeeded else _verdict(outcome)

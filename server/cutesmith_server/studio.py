@@ -155,7 +155,7 @@ class Studio:
         if job is None or job.class_hash is None or key in self.sessions:
             return
         kind = "check" if job.kind == "check" else "optimize"
-        session = sessions.restored(kind, job.class_hash, job.report, decided=record.job_on_offer is None)
+        session = sessions.restored(kind, job.class_hash, job.report, decided=record.decided)
         if session is not None:
             self.sessions[key] = session
 
@@ -174,6 +174,8 @@ class Studio:
 
     def edited(self, document: Document) -> None:
         """Looks at the file once the typing pauses."""
+        for key in [key for key in self.sessions if key.path == document.path]:
+            self.sessions[key] = sessions.seen_changed(self.sessions[key])
         if (pending := self._refreshes.pop(document.path, None)) is not None:
             pending.cancel()
         loop = asyncio.get_running_loop()

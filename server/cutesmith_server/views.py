@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cutesmith_server import wording
 from cutesmith_server.jobs import ClassKey
 from cutesmith_server.protocol import JobState, State
-from cutesmith_server.sessions import Outcome, Session, state_of
+from cutesmith_server.sessions import Outcome, Session, on_offer, state_of
 
 if TYPE_CHECKING:
     from cutesmith_agent.source.outline import ModuleClass
@@ -29,12 +29,17 @@ class ClassView:
 
     @property
     def state(self) -> State:
-        return state_of(self.session, digest=self.digest, has_kernel=self.found is not None and self.found.has_kernel)
+        return state_of(self.session, digest=self.digest, has_kernel=self.has_kernel)
+
+    @property
+    def has_kernel(self) -> bool:
+        """Whether the text hands over to a kernel."""
+        return self.found is not None and self.found.has_kernel
 
     @property
     def outcome(self) -> Outcome | None:
         """The last job's outcome while it says something of the class as it is."""
-        outcome = None if self.session.decided else self.session.outcome
+        outcome = on_offer(self.session, has_kernel=self.has_kernel)
         return outcome if outcome is not None and outcome.digest == self.digest else None
 
     @property

@@ -173,4 +173,5 @@ async def test_a_kernel_on_offer_outlives_the_editor(offered):
         path = offered / "new_gelu.py"
         assert "new_gelu_cute" not in path.read_text()  # accepted in a buffer that was never saved
         uri = session.open(path)
-        assert await session.lenses(uri) == ["Generate CuTe kernel"]
+        await session.state("compiled")
+        assert await session.lenses(uri) == ["compiled, not validated", "Accept", "Reject"]

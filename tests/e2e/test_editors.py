@@ -8,7 +8,7 @@ import pytest
 from lsprotocol import types
 
 from accepted_module import check_accepted
-from scripted_editor import BARE, EMACS, NEOVIM, VS_CODE, Editor, changed, editor
+from scripted_editor import BARE, EGLOT, EMACS, HELIX, NEOVIM, VS_CODE, Editor, changed, editor
 
 pytestmark = pytest.mark.asyncio
 
@@ -28,6 +28,8 @@ async def opened(session: Editor, path: Path) -> str:
     [
         pytest.param(VS_CODE, id="vscode"),
         pytest.param(NEOVIM, id="neovim"),
+        pytest.param(HELIX, id="helix"),
+        pytest.param(EGLOT, id="eglot"),
         pytest.param(EMACS, id="emacs"),
         pytest.param(BARE, id="bare"),
         pytest.param(changed(VS_CODE, workspace__workspaceEdit__resourceOperations=["rename"]), id="no-file-creation"),

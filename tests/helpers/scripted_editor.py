@@ -305,9 +305,17 @@ def changed(capabilities: types.ClientCapabilities, **paths: Any) -> types.Clien
     return converter.structure(data, types.ClientCapabilities)
 
 
+def recorded(name: str) -> types.ClientCapabilities:
+    """The capabilities that an editor sent, as its `initialize` was recorded (Helix: as its source at that date sends)."""
+    data = json.loads((Path(__file__).parent / "capabilities" / f"{name}.json").read_text())
+    return converters.get_converter().structure(data, types.ClientCapabilities)
+
+
 VS_CODE = client_capabilities("visual-studio-code")
-NEOVIM = client_capabilities("neovim")
-EMACS = client_capabilities("emacs")
+NEOVIM = recorded("neovim-0.11.4")
+HELIX = recorded("helix-2026-07")
+EGLOT = recorded("eglot-1.9")
+EMACS = client_capabilities("emacs")  # 29.1
 BARE = types.ClientCapabilities()
 
 

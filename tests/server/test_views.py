@@ -244,14 +244,14 @@ def test_whatever_happens_every_state_can_be_shown(events, same_class, has_kerne
     assert (state.state == "running") == (session.running is not None)
     if state.state in ("ready", "compiled"):
         assert same_class
-        assert not session.decided
+        assert session.decided is None
 
 
 def _after(session: Session, event: Any) -> Session:
     if event == "start" or (session.running is None and not isinstance(event, str)):
         return sessions.started(session, "optimize", DIGEST, queued=False) if session.running is None else session
     if event == "decide":
-        return sessions.decided(session)
+        return sessions.decided(session, "rejected")
     if event == "undecide":
         return sessions.undecided(session)
     if event == "seen":

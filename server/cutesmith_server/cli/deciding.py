@@ -56,7 +56,7 @@ def accept(options: argparse.Namespace) -> int:
 
 def reject(options: argparse.Namespace) -> int:
     target = read_target(options.target)
-    job = _known(target).job_on_offer
+    job = _known(target).job_on_offer(has_kernel=target.has_kernel)
     if job is None:
         raise RefusedError(f"There is no kernel for {target.qualname} to reject.")
     _record("rejected", target, candidate=job.report.get("best"), class_hash=job.class_hash)
@@ -83,7 +83,7 @@ def _known(target: Target) -> Record:
 
 
 def _offer(target: Target, candidate: str | None) -> _Offer:
-    job = _known(target).job_on_offer
+    job = _known(target).job_on_offer(has_kernel=target.has_kernel)
     if job is None or job.class_hash is None:
         found = target.outline.named(target.qualname)
         raise RefusedError(wording.nothing_to_accept(found, target.qualname, "run cutesmith optimize first"))

@@ -72,7 +72,7 @@ def _of_file(path: Path) -> list[ClassStatus]:
 
 def _of_class(key: ClassKey, outline: Outline, record: Record) -> ClassStatus:
     file, name, digest, found = str(key.path), key.qualname, outline.digest(key.qualname), outline.named(key.qualname)
-    job = record.job_on_offer
+    job = record.job_on_offer(has_kernel=found is not None and found.has_kernel)
     if job is not None:
         return _of_job(key, digest, job.class_hash, job.report)
     if found is not None and found.has_kernel:

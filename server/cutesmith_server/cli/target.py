@@ -18,6 +18,12 @@ class Target:
     data: bytes
     outline: Outline
 
+    @property
+    def has_kernel(self) -> bool:
+        """Whether the class hands over to a kernel."""
+        found = self.outline.named(self.qualname)
+        return found is not None and found.has_kernel
+
 
 def read_target(text: str) -> Target:
     """Raises RefusedError (exit 2) when there is no such file, or it does not say which class is meant."""
