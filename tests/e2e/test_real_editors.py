@@ -21,7 +21,7 @@ def steps(command: Sequence[str | Path], project: Path) -> dict[str, str]:
     environment = {**os.environ, "FILE": str(project / "new_gelu.py"), "SERVER": sys.executable}
     run = subprocess.run(command, env=environment, cwd=project, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
-    return dict((line.partition(": ")[0], line.partition(": ")[2]) for line in run.stdout.splitlines())
+    return {line.partition(": ")[0]: line.partition(": ")[2] for line in run.stdout.splitlines()}
 
 
 def unchanged_but_for_the_kernel(project: Path, original: str) -> bool:

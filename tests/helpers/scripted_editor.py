@@ -306,7 +306,7 @@ def changed(capabilities: types.ClientCapabilities, **paths: Any) -> types.Clien
 
 
 def recorded(name: str) -> types.ClientCapabilities:
-    """The capabilities that an editor sent, as its `initialize` was recorded (Helix: as its source at that date sends)."""
+    """What an editor said of itself in a recorded `initialize` (Helix: as its source at that date sends it)."""
     data = json.loads((Path(__file__).parent / "capabilities" / f"{name}.json").read_text())
     return converters.get_converter().structure(data, types.ClientCapabilities)
 
