@@ -45,6 +45,7 @@ corpus: $(VENV)/installed-dev ## Hold the emulated device against every kernel t
 bench-gpu: $(VENV)/installed-dev ## Measure the benchmarks on this CUDA device and rewrite docs/performance.md
 	$(BIN)/python benchmarks/memory_bound.py
 	$(BIN)/python benchmarks/call_overhead.py
+	$(BIN)/python benchmarks/timing_verdicts.py
 	$(BIN)/python benchmarks/report.py
 
 constraints: $(VENV)/installed-dev ## Pin what is installed in .venv

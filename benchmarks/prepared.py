@@ -10,21 +10,24 @@ from __future__ import annotations
 import argparse
 import fcntl
 import json
+import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cutesmith_agent.recipes import Target, propose
 from cutesmith_agent.source.naming import snake_case
-from cutesmith_evaluator.types import Task
+from cutesmith_evaluator.types import Task, Timing
 from pipeline import KeptWorker, write_accepted
 from records import RESULTS, append_line, environment_fields, read_lines
 from suite import all_cases
+
+if TYPE_CHECKING:
+    from cutesmith_evaluator.worker.timing_sampling import Sampled
 
 DRAFTS = 2
 PROCESSES = 5
@@ -152,33 +155,27 @@ class Prepared:
         }
 
     def _fastest(self) -> int:
-        samples = self._samples({str(k): calls["candidate"] for k, calls in enumerate(self.calls)}, PICK_S)
-        return min(range(len(self.calls)), key=lambda k: sorted(samples[str(k)])[len(samples[str(k)]) // 2])
+        calls = {str(k): calls["candidate"] for k, calls in enumerate(self.calls)}
+        samples = self._sampled(calls, PICK_S).samples
+        return min(range(len(self.calls)), key=lambda k: statistics.median(samples[str(k)]))
 
-    def _timing(self, best: int) -> Any:
-        from cutesmith_evaluator.types import Timing
+    def _timing(self, best: int) -> Timing:
         from cutesmith_evaluator.worker.timing_arms import copy_of
-        from cutesmith_evaluator.worker.timing_statistics import ARM_NAMES, arm, noise_of
+        from cutesmith_evaluator.worker.validate import device_name
 
         size = self.subjects[best].least_bytes()
         copied, copy = copy_of(size, self.device)
-        calls = {**self.calls[0], **self.calls[best]}
-        samples = self._samples({**calls, "copy": copy}, SAMPLE_S)
-        arms = {name: arm(name, samples[name]) for name in ARM_NAMES}
-        copy_gbps = copied / arm("candidate", samples["copy"]).median_ms / 1e6
+        sampled = self._sampled({**self.calls[0], **self.calls[best], "copy": copy}, SAMPLE_S)
+        arms, noise, ratios = sampled.arms(), sampled.noise(), sampled.ratios()
+        copy_gbps = copied / statistics.median(sampled.samples["copy"]) / 1e6
         share = size / arms["candidate"].median_ms / 1e6 / copy_gbps
-        return Timing(self._name(), tuple(arms.values()), copy_gbps, size, share, noise_of(arms))
+        name = device_name(self.device)
+        return Timing(name, tuple(arms.values()), copy_gbps, size, share, noise, (), ratios)
 
-    def _name(self) -> str:
-        from cutesmith_evaluator.worker.validate import device_name
+    def _sampled(self, calls: dict[str, Callable[[], object]], budget_s: float) -> Sampled:
+        from cutesmith_evaluator.worker.timing_sampling import sample_arms
 
-        return device_name(self.device)
-
-    def _samples(self, calls: dict[str, Callable[[], object]], budget_s: float) -> dict[str, list[float]]:
-        from cutesmith_evaluator.worker.timing_statistics import take_turns
-
-        samplers = {name: partial(self.clock.sample, call, self.clock.lead_ms(call)) for name, call in calls.items()}
-        return take_turns(samplers, budget_s=budget_s, precision=0.002, now=self.clock.now)
+        return sample_arms(self.clock, calls, arm_s=budget_s / len(calls))
 
 
 def summary(line: dict[str, Any]) -> str:

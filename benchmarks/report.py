@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -22,6 +23,11 @@ OVERHEAD_HEAD = (
     "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
 )
 
+VERDICTS_HEAD = (
+    "| kernel | rounds | noise | of equals | called faster | called slower | planted | trials | found | withheld |\n"
+    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+)
+
 
 def main() -> None:
     measured = latest(read_lines(RESULTS / "memory_bound.jsonl"))
@@ -30,6 +36,8 @@ def main() -> None:
     page = put(page, "kernelbench", times_table(select(measured, (case.name for case in kernelbench_cases()))))
     page = put(page, "serving", times_table(select(measured, (case.name for case in serving_cases()))))
     page = put(page, "overhead", table(OVERHEAD_HEAD, overhead_row, list(overhead.values())))
+    verdicts = latest(read_lines(RESULTS / "timing_verdicts.jsonl"))
+    page = put(page, "verdicts", table(VERDICTS_HEAD, verdicts_row, list(verdicts.values())))
     PAGE.write_text(page)
 
 
@@ -95,6 +103,15 @@ def overhead_row(record: Record) -> str:
     over = us["guarded_op"] - us["raw"]
     values = [us["raw"], us["op"], us["guarded_op"], over, us["direct"], us["compiled"]]
     return f"| {record['case']} | {' | '.join(f'{value:.1f}' for value in values)} |"
+
+
+def verdicts_row(record: Record) -> str:
+    """Rounds and noise are medians over the trials."""
+    trials = [*record["null_trials"], *record["planted_trials"]]
+    rounds, noise = (statistics.median(trial[key] for trial in trials) for key in ("rounds", "noise"))
+    null = [record["null"], record["faster"], record["slower"]]
+    planted = [f"{record['truth'][0] - 1:.2%}", record["planted"], record["found"], record["withheld"]]
+    return f"| {' | '.join(map(str, [record['case'], f'{rounds:.0f}', f'{noise:.2%}', *null, *planted]))} |"
 
 
 def one_line(text: str) -> str:

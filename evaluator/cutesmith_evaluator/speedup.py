@@ -1,24 +1,25 @@
-"""What may be claimed from a timing: ratios of medians, where they stand out of the noise."""
+"""What may be claimed from a timing: paired ratios, where they stand out of the noise."""
 
 from __future__ import annotations
 
-from cutesmith_evaluator.types import Arm, Speedup, Timing
+from cutesmith_evaluator.conditions import difference
+from cutesmith_evaluator.types import ArmName, Ratio, Speedup, Timing
 
 
 def speedup(timing: Timing) -> Speedup:
-    """Each arm's median over the candidate's. None: not measured, or the difference is within the noise."""
-    arms = {arm.name: arm for arm in timing.arms}
-    candidate = arms.get("candidate")
-    if candidate is None:
-        return Speedup(None, None)
-    return Speedup(
-        _ratio(candidate, arms.get("eager"), timing.noise), _ratio(candidate, arms.get("compile"), timing.noise)
-    )
+    """Each arm's time over the candidate's. None: not measured, within the noise, or under other conditions."""
+    return Speedup(_claimed(timing, "eager"), _claimed(timing, "compile"))
 
 
-def _ratio(candidate: Arm, other: Arm | None, noise: float) -> float | None:
-    if other is None:
+def stands_out(ratio: Ratio, noise: float) -> bool:
+    """Whether its interval leaves out 1, and it is farther from 1 than eager's duplicate may be from eager."""
+    return not ratio.low <= 1 <= ratio.high and abs(ratio.ratio - 1) > noise
+
+
+def _claimed(timing: Timing, name: ArmName) -> float | None:
+    found = next((each for each in timing.ratios if (each.arm, each.base) == (name, "candidate")), None)
+    if found is None or not stands_out(found, timing.noise):
         return None
-    ratio = other.median_ms / candidate.median_ms
-    apart = candidate.high_ms < other.low_ms or other.high_ms < candidate.low_ms
-    return ratio if apart and abs(ratio - 1) > noise else None
+    conditions = {arm.name: arm.conditions for arm in timing.arms}
+    is_fair = difference(conditions.get("candidate"), conditions.get(name)) is None
+    return found.ratio if is_fair else None

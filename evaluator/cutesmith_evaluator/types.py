@@ -223,6 +223,18 @@ ArmName = Literal["candidate", "eager", "compile", "control", "adopted", "adopte
 
 
 @dataclass(frozen=True)
+class Conditions:
+    """The device while an arm was sampled: medians of readings between its samples; None: the driver does not say."""
+
+    sm_mhz: float | None
+    memory_mhz: float | None
+    watts: float | None
+    celsius: float | None
+    throttled: tuple[str, ...]  # why the clock was held back, in at least half of the readings
+    readings: int
+
+
+@dataclass(frozen=True)
 class Arm:
     """One thing that was timed: medians over interleaved samples, L2 flushed before each."""
 
@@ -231,6 +243,18 @@ class Arm:
     low_ms: float  # 95 % interval of the median
     high_ms: float
     samples: int
+    conditions: Conditions | None = None  # None: not known (no nvidia-ml-py)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """`arm`'s time over `base`'s, from samples of the same rounds: their midmean, and its 99 % bootstrap interval."""
+
+    arm: ArmName
+    base: ArmName
+    ratio: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -240,13 +264,14 @@ class Timing:
     copy_gbps: float  # device-to-device copy measured in the same run, bytes read + written
     bytes: int  # fewest bytes of the task
     fraction_of_copy: float  # bytes / candidate median / copy bandwidth
-    noise: float  # relative spread of the control arm against eager
+    noise: float  # the largest relative difference between eager and its duplicate that their ratio's interval allows
     findings: tuple[Finding, ...] = ()
+    ratios: tuple[Ratio, ...] = ()  # of each arm over the candidate, and of the control over eager
 
 
 @dataclass(frozen=True)
 class Speedup:
-    """Ratios of medians, arm over candidate. None: not measured or inside the noise."""
+    """Paired ratios, arm over candidate. None: not measured, inside the noise, or measured under other conditions."""
 
     eager: float | None
     compile: float | None

@@ -22,6 +22,7 @@ from cutesmith_evaluator.types import (
     Finding,
     Graph,
     Inspection,
+    Ratio,
     Resources,
     Task,
     Timing,
@@ -68,6 +69,13 @@ def draft(script: Script, **schedule: int) -> Draft:
 
 def proposing(*drafts: Draft, findings: tuple[Finding, ...] = ()) -> Callable[[Inspection, Target], Proposal]:
     return lambda inspection, target: Proposal(drafts, findings)
+
+
+def ratios(arms: Sequence[Arm]) -> tuple[Ratio, ...]:
+    """Of each arm over the candidate, with intervals a thousandth to either side."""
+    ms = next(arm.median_ms for arm in arms if arm.name == "candidate")
+    over = {arm.name: arm.median_ms / ms for arm in arms if arm.name != "candidate"}
+    return tuple(Ratio(name, "candidate", ratio, ratio * 0.999, ratio * 1.001) for name, ratio in over.items())
 
 
 @dataclass(frozen=True)
@@ -151,7 +159,7 @@ class ScriptedEvaluator:
             return Timing("NVIDIA H200", (), COPY_GBPS, BYTES, 0.0, 0.0, (void,))
         times = {"candidate": script.ms, "eager": script.eager_ms, "compile": script.compile_ms}
         timed = tuple(Arm(name, times[name], times[name] * 0.999, times[name] * 1.001, 50) for name in arms)
-        return Timing("NVIDIA H200", timed, COPY_GBPS, BYTES, 1 / script.ms, 0.01)
+        return Timing("NVIDIA H200", timed, COPY_GBPS, BYTES, 1 / script.ms, 0.01, (), ratios(timed))
 
     def close(self) -> None:
         self._is_fresh = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -11,19 +11,24 @@ import torch
 from cutesmith_evaluator.types import Arm, Finding, Task, Timing
 from cutesmith_evaluator.worker.candidate import load_candidate
 from cutesmith_evaluator.worker.checks_conduct import conduct_of
-from cutesmith_evaluator.worker.clock import Call, Clock
+from cutesmith_evaluator.worker.clock import Clock
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.inputs import draw
 from cutesmith_evaluator.worker.methods import Params, Progress
 from cutesmith_evaluator.worker.reference import load_reference
+from cutesmith_evaluator.worker.sensors import Sensors, sensors
 from cutesmith_evaluator.worker.timing_arms import Subject, copy_of, working_calls
-from cutesmith_evaluator.worker.timing_checks import clock_finding, output_finding, overhead_finding
-from cutesmith_evaluator.worker.timing_statistics import ARM_NAMES, arm, noise_of, take_turns
+from cutesmith_evaluator.worker.timing_checks import (
+    clock_finding,
+    condition_findings,
+    output_finding,
+    overhead_finding,
+    steady_finding,
+)
+from cutesmith_evaluator.worker.timing_sampling import Sampled, sample_arms
 from cutesmith_evaluator.worker.validate import chosen_device, device_name
 
-PRECISION = 0.005  # of a median: sampling stops there
-BUDGET_S, QUICK_BUDGET_S = 2.0, 0.3  # per arm
-_WARM_S = 0.1
+ARM_S, QUICK_ARM_S = 2.0, 0.3  # of sampling
 _NO_DEVICE = Finding(
     "no-device", "Not timed: no device. Timing needs a CUDA device that PyTorch can use.", severity="information"
 )
@@ -38,7 +43,7 @@ def time_arms(params: Params, progress: Progress) -> Timing:
     device = chosen_device(params)
     if device is None:
         return Timing("none", (), 0.0, 0, 0.0, 0.0, (_NO_DEVICE,))
-    clock = Clock(device)  # before the candidate is imported
+    clock, read = Clock(device), sensors(device)  # before the candidate is imported
     try:
         reference = load_reference(Task(**params["task"]))
         conduct = conduct_of(Path(params["candidate"]))
@@ -46,7 +51,7 @@ def time_arms(params: Params, progress: Progress) -> Timing:
         conduct.require_integrity("being imported")
         subject = Subject(reference, candidate, reference.build(device), draw(reference, 0, device), device)
         with torch.no_grad():
-            timing = _timed(clock, subject, params, progress)
+            timing = _timed(clock, read, subject, params, progress)
         conduct.require_integrity("being timed")
         return timing
     except TaskError as error:
@@ -55,7 +60,7 @@ def time_arms(params: Params, progress: Progress) -> Timing:
         torch._dynamo.reset()
 
 
-def _timed(clock: Clock, subject: Subject, params: Params, progress: Progress) -> Timing:
+def _timed(clock: Clock, read: Sensors | None, subject: Subject, params: Params, progress: Progress) -> Timing:
     progress("warming up")
     subject.warm_up()
     before = subject.fingerprints()
@@ -65,18 +70,21 @@ def _timed(clock: Clock, subject: Subject, params: Params, progress: Progress) -
     calls, findings = working_calls(subject, _wanted(params, patched), patched)
     copied_bytes, copy = copy_of(task_bytes, subject.device)
     progress("sampling")
-    samples = _samples(clock, {**calls, "copy": copy}, QUICK_BUDGET_S if params.get("quick") else BUDGET_S)
+    arm_s = QUICK_ARM_S if params.get("quick") else ARM_S
+    sampled = sample_arms(clock, {**calls, "copy": copy}, arm_s=arm_s, sensors=read)
     progress("cross-checking")
-    arms = {name: arm(name, samples[name]) for name in ARM_NAMES if name in samples}
+    arms = sampled.arms()
     void = [
         clock_finding(clock, calls["candidate"], arms["candidate"].median_ms, str(subject.candidate.path)),
         output_finding(subject, before),
     ]
     findings += [finding for finding in void if finding]
     findings += [overhead_finding(clock, subject, lambda: subject.module(*subject.inputs))]
-    valid = arms if not any(void) else {}
-    copy_gbps = copied_bytes / statistics.median(samples["copy"]) / 1e6
-    return _timing(subject, valid, copy_gbps, task_bytes, findings)
+    findings += [*condition_findings(arms), *steady_finding(sampled.is_steady)]
+    copy_gbps = copied_bytes / statistics.median(sampled.samples["copy"]) / 1e6
+    if any(void):
+        return Timing(device_name(subject.device), (), copy_gbps, task_bytes, 0.0, 0.0, tuple(findings))
+    return _timing(subject, sampled, arms, copy_gbps, task_bytes, findings)
 
 
 def _wanted(params: Params, patched: Path | None) -> list[str]:
@@ -86,29 +94,22 @@ def _wanted(params: Params, patched: Path | None) -> list[str]:
     return [*names, "adopted", "adopted-compile"] if patched else names
 
 
-def _samples(clock: Clock, calls: Mapping[str, Call], budget_s: float) -> dict[str, list[float]]:
-    leads = {name: clock.lead_ms(call) for name, call in calls.items()}
-    samplers = {name: _sampler(clock, call, leads[name]) for name, call in calls.items()}
-    total_s = budget_s * len(samplers)
-    take_turns(samplers, budget_s=min(_WARM_S, total_s), precision=0.0, now=clock.now)
-    return take_turns(samplers, budget_s=total_s, precision=PRECISION, now=clock.now)
-
-
-def _sampler(clock: Clock, call: Call, lead_ms: float) -> Callable[[], float]:
-    return lambda: clock.sample(call, lead_ms)
-
-
 def _timing(
-    subject: Subject, arms: Mapping[str, Arm], copy_gbps: float, task_bytes: int, findings: list[Finding]
+    subject: Subject,
+    sampled: Sampled,
+    arms: Mapping[str, Arm],
+    copy_gbps: float,
+    task_bytes: int,
+    findings: list[Finding],
 ) -> Timing:
-    candidate = arms.get("candidate")
-    fraction = task_bytes / candidate.median_ms / 1e6 / copy_gbps if candidate else 0.0
+    fraction = task_bytes / arms["candidate"].median_ms / 1e6 / copy_gbps
     return Timing(
         device_name(subject.device),
         tuple(arms.values()),
         copy_gbps,
         task_bytes,
         fraction,
-        noise_of(arms),
+        sampled.noise(),
         tuple(findings),
+        sampled.ratios(),
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 
-from cutesmith_evaluator.types import Finding
+from cutesmith_evaluator.conditions import difference
+from cutesmith_evaluator.types import Arm, Finding
 from cutesmith_evaluator.worker.clock import Batch, Call, Clock
 from cutesmith_evaluator.worker.timing_arms import Subject
 
@@ -47,6 +49,28 @@ def overhead_finding(clock: Clock, subject: Subject, eager: Call) -> Finding:
         f"eager costs it {clock.host_ms(eager) * 1e3:.1f} µs."
     )
     return Finding("launch-overhead", message, None, str(candidate.path), "information")
+
+
+def condition_findings(arms: Mapping[str, Arm]) -> Iterator[Finding]:
+    """A warning for each arm that is not compared for its conditions, and what is known of the device otherwise."""
+    conditions = arms["candidate"].conditions
+    for name, arm in arms.items():
+        if what := difference(conditions, arm.conditions):
+            message = (
+                f"The candidate is not compared with {name}: {what}. Time it again on a device that is idle and cool."
+            )
+            yield Finding("conditions-differ", message, severity="warning")
+    if conditions and conditions.throttled:
+        message = (
+            f"The device's clocks were held back while it was timed ({', '.join(conditions.throttled)}), for all arms."
+        )
+        yield Finding("throttled", message, severity="information")
+
+
+def steady_finding(is_steady: bool) -> Iterator[Finding]:
+    if not is_steady:
+        message = "The device did not come to a steady speed before it was timed; intervals say how much that matters."
+        yield Finding("not-steady", message, severity="information")
 
 
 def _batch(clock: Clock, call: Call, median_ms: float) -> Batch:
