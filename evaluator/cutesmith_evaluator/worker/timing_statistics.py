@@ -62,9 +62,10 @@ def paired_ratio(name: ArmName, base: ArmName, samples: Samples, seed: int = 0) 
 
 def ratios_of(samples: Samples) -> tuple[Ratio, ...]:
     """Of every arm over the candidate, and of the control over eager."""
-    pairs: list[tuple[ArmName, ArmName]] = [("control", "eager")]
-    pairs += [(name, "candidate") for name in ARM_NAMES if name not in ("candidate", "control")]
-    return tuple(paired_ratio(*pair, samples) for pair in pairs if all(name in samples for name in pair))
+    others: list[ArmName] = [name for name in ARM_NAMES if name not in ("candidate", "control")]
+    found = [paired_ratio(name, "candidate", samples) for name in others if {name, "candidate"} <= samples.keys()]
+    has_control = "eager" in samples and "control" in samples
+    return (*found, paired_ratio("control", "eager", samples)) if has_control else tuple(found)
 
 
 def noise_of(arms: Mapping[str, Arm], ratios: Sequence[Ratio]) -> float:
