@@ -44,6 +44,7 @@ class Outcome:
     precision: Precision = "kept"
     kernelbench_ok: bool = True
     compared: int = 0  # checks that came to a comparison, and found nothing wrong
+    by_check: dict[str, Measured] = field(default_factory=dict)  # the errors that use most of the bound, by label
 
     @property
     def ok(self) -> bool:
@@ -65,6 +66,8 @@ class Outcome:
         self.kernelbench_ok &= result.kernelbench_ok
         for measured in result.measured if not result.findings else ():
             self.precision = _ORDER[max(_ORDER.index(self.precision), _ORDER.index(measured.precision))]
+            if label not in self.by_check or measured.usage > self.by_check[label].usage:
+                self.by_check[label] = measured
             if self.worst is None or measured.usage > self.worst.usage:
                 self.worst, self.worst_label = measured, label + state_words
 
