@@ -1,8 +1,8 @@
 """Which class the evaluator gives to fp32 tasks that are computed in other arithmetic.
 
-Run: python benchmarks/precision_classes.py [--small] [--out FILE]. Prints a table: for each task and arithmetic the class
-on normal, uniform and wide-range inputs, with the error in units of eager's own, and of the bound for *kept*. On an H200
-it takes less than a minute. Without a CUDA device tensor cores' sums are exact, so splits look better than they are.
+Run: python benchmarks/precision_classes.py [--small] [--out FILE]. Prints a table: for each task and arithmetic the
+class on normal, uniform and wide-range inputs, with the error in units of eager's own, and of the bound for *kept*. On an
+H200 it takes less than a minute. Without a CUDA device tensor cores' sums are exact: splits look better than they are.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -23,6 +24,7 @@ from cutesmith_evaluator.worker.inputs_plan import Plan
 from cutesmith_evaluator.worker.reference import load_reference
 from precision_cases import QUALNAME, Study, convolution_study, pointwise_study, product_study, reduction_study
 
+Record = dict[str, Any]
 DISTRIBUTIONS = ("normal", "uniform [0, 1)", "wide range")
 _OWN = "the task's inputs, seed 0"
 _HEAD = f"| task | computed in | {' | '.join(DISTRIBUTIONS)} |\n| --- | --- | --- | --- | --- |"
@@ -44,27 +46,32 @@ def outcome_of(study: Study, name: str, distribution: str, device: torch.device,
     return run_checks(reference, load_candidate(candidate, reference), device, Plan(quick=True), lambda _: None)
 
 
-def record(study: Study, name: str, distribution: str, device: torch.device) -> dict[str, object]:
-    """`usage`: of the bound for *kept*; `ratio`: of eager's error. Class "wrong": values, such as an overflow to infinity."""
+def record(study: Study, name: str, distribution: str, device: torch.device) -> Record:
+    """`usage`: of the bound for *kept*; `ratio`: of eager's error. Class "wrong": wrong values, as of an overflow."""
     with tempfile.TemporaryDirectory(prefix="precision_") as scratch:
         outcome = outcome_of(study, name, distribution, device, Path(scratch))
     measured = outcome.by_check.get(_OWN)
-    known = {"task": study.name, "candidate": name, "distribution": distribution}
+    known: Record = {"task": study.name, "candidate": name, "distribution": distribution}
     if measured is None:
         kinds = {finding.kind for finding in outcome.findings}
         return known | {"class": "wrong" if "wrong-values" in kinds else ", ".join(sorted(kinds))}
     figures = measured.figures(kernelbench_ok=True)
-    fields = {"class": measured.precision, "usage": measured.usage, "ratio": figures.ratio, "figure": figures.figure}
+    fields: Record = {
+        "class": measured.precision,
+        "usage": measured.usage,
+        "ratio": figures.ratio,
+        "figure": figures.figure,
+    }
     return known | fields | {"rms": measured.candidate.rms, "eager_rms": measured.eager.rms}
 
 
-def records(study: Study, device: torch.device) -> Iterator[dict[str, object]]:
+def records(study: Study, device: torch.device) -> Iterator[Record]:
     for name in study.candidates:
         for distribution in DISTRIBUTIONS:
             yield record(study, name, distribution, device)
 
 
-def row(found: list[dict[str, object]]) -> str:
+def row(found: list[Record]) -> str:
     """One line of the table, of the records of one candidate."""
     cells = [str(found[0]["task"]), str(found[0]["candidate"])]
     for each in found:
@@ -81,7 +88,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="a file for the records, as JSON lines")
     options = parser.parse_args()
     device = torch.device("cuda", 0) if torch.cuda.is_available() else torch.device("cpu")
-    begin, found = time.monotonic(), list[dict[str, object]]()
+    begin, found = time.monotonic(), list[Record]()
     print(_HEAD)
     for study in studies(small=options.small):
         mine = list(records(study, device))
