@@ -1,7 +1,7 @@
 """Which class the evaluator gives to fp32 tasks that are computed in other arithmetic.
 
 Run: python benchmarks/precision_classes.py [--small] [--out FILE]. Prints a table: for each task and arithmetic the
-class on normal, uniform and wide-range inputs, with the error in units of eager's own, and of the bound for *kept*. On an
+class on normal, uniform and wide-range inputs, with the error in units of eager's own and the bound for *kept*. On an
 H200 it takes less than a minute. Without a CUDA device tensor cores' sums are exact: splits look better than they are.
 """
 

@@ -12,7 +12,7 @@ from torch import nn
 from cutesmith_evaluator.types import ErrorFigures, Finding, Precision
 from cutesmith_evaluator.worker.candidate import LoadedCandidate
 from cutesmith_evaluator.worker.checks_call import DeviceFaultError
-from cutesmith_evaluator.worker.checks_case import OUT_OF_TIME, Case, Result
+from cutesmith_evaluator.worker.checks_case import OUT_OF_TIME, TOO_BIG, Case, Result
 from cutesmith_evaluator.worker.checks_compare import Comparer
 from cutesmith_evaluator.worker.checks_conduct import Conduct, conduct_of
 from cutesmith_evaluator.worker.checks_guard import guard_findings, kernel_module, other_dtypes
@@ -20,7 +20,7 @@ from cutesmith_evaluator.worker.checks_redrawn import examine_redrawn, redrawn_c
 from cutesmith_evaluator.worker.checks_run import Examiner
 from cutesmith_evaluator.worker.checks_state import restore_settings, settings
 from cutesmith_evaluator.worker.failures import TaskError
-from cutesmith_evaluator.worker.inputs import Inputs, draw, redraw
+from cutesmith_evaluator.worker.inputs import Inputs, draw, redraw, total_bytes
 from cutesmith_evaluator.worker.inputs_plan import Plan, first_rows, other_cases, own_cases
 from cutesmith_evaluator.worker.numerics import Measured
 from cutesmith_evaluator.worker.redrawing import floating_state
@@ -30,6 +30,7 @@ __all__ = ["DeviceFaultError", "Outcome", "run_checks"]
 
 _ENOUGH_FAILURES = 3  # checks that fail before the rest is left out
 _LAST = {"unsupported-inputs", OUT_OF_TIME}  # findings after which there is no use in going on
+_FEW_BYTES = 1 << 30  # of inputs that are tried in other dtypes
 _ORDER: tuple[Precision, ...] = ("kept", "as eager", "lowered")
 
 
@@ -44,6 +45,8 @@ class Outcome:
     precision: Precision = "kept"
     kernelbench_ok: bool = True
     compared: int = 0  # checks that came to a comparison, and found nothing wrong
+    short_of_memory: bool = False  # for the comparison at the task's own sizes
+    unmeasured: bool = False  # something was compared with eager alone, as the memory was too small for float64
     by_check: dict[str, Measured] = field(default_factory=dict)  # the errors that use most of the bound, by label
 
     @property
@@ -62,6 +65,7 @@ class Outcome:
             self.findings += [_warning(finding) for finding in result.findings]
             return
         self.findings += result.findings
+        self.unmeasured |= result.unmeasured
         self.compared += not result.findings and not result.note
         self.kernelbench_ok &= result.kernelbench_ok
         for measured in result.measured if not result.findings else ():
@@ -80,10 +84,12 @@ def run_checks(
     progress: Callable[[str], None],
     *,
     memory: int | None = None,
+    host: int | None = None,
     conduct: Conduct | None = None,
     enough: Callable[[], bool] = lambda: False,
 ) -> Outcome:
-    """Every check on `device`. `memory`: bytes that one float64 run may take, by default what is free.
+    """Every check on `device`. `memory`, `host`: bytes that one float64 run may take there and on the host, by default
+    what is free.
     `conduct`: made before the candidate was imported.
     `enough`: asked before each check once one has been passed; when it is true, the others are left out, and that is
     said.
@@ -91,13 +97,15 @@ def run_checks(
     Raises TaskError when the reference cannot be used, DeviceFaultError when the device is lost.
     """
     module = reference.build(device)
-    comparer = Comparer(module, device, memory, str(candidate.path))
+    comparer = Comparer(module, device, memory, str(candidate.path), host)
     conduct = conduct or conduct_of(candidate.path)
     examiner = Examiner(module, reference.file, candidate, device, comparer, conduct)
     outcome = Outcome()
     before = settings(device)
     own = draw(reference, 0, device)
-    _run_cases(examiner, _all_cases(reference, module, own, plan, outcome), outcome, progress, enough)
+    _run_cases(
+        examiner, _all_cases(reference, module, own, plan, outcome, comparer.has_room), outcome, progress, enough
+    )
     if comparer.no_float64:
         outcome.checks.append(f"float64 reference: none ({comparer.no_float64}); eager was the measure")
     if kernel_module(candidate) and outcome.ok:
@@ -105,18 +113,24 @@ def run_checks(
         _check_guards(examiner, own, outcome)
     restore_settings(before)
     outcome.findings += conduct.final_findings() if outcome.ok else ()
+    outcome.findings += _unproved(outcome, reference, own) if outcome.ok else ()
     _judge_precision(outcome, str(candidate.path))
     return outcome
 
 
 def _all_cases(
-    reference: Reference, module: nn.Module, own: Inputs, plan: Plan, outcome: Outcome
+    reference: Reference,
+    module: nn.Module,
+    own: Inputs,
+    plan: Plan,
+    outcome: Outcome,
+    measurable: Callable[[Inputs], bool],
 ) -> Iterator[Case | str]:
     """A candidate that is right so far is tried with other parameters too, and what follows is run with these."""
     yield from own_cases(reference, own, plan)
     if outcome.ok and any(True for _ in floating_state(module)):
         yield redrawn_case(own)
-    yield from other_cases(module, own, plan)
+    yield from other_cases(module, own, plan, measurable)
 
 
 def _run_cases(
@@ -155,6 +169,7 @@ def _checked(examiner: Examiner, case: Case, outcome: Outcome) -> bool:
     except torch.OutOfMemoryError:
         gc.collect()
         torch.cuda.empty_cache()
+        outcome.short_of_memory |= case.own
         result = Result(note="left out, the device's memory does not suffice")
     binding = not case.resized or kernel_module(examiner.candidate) is not None
     if not case.precise:
@@ -172,9 +187,25 @@ def _check_guards(examiner: Examiner, own: Inputs, outcome: Outcome) -> None:
         outcome.findings.append(error.finding)
     outcome.checks.append("supports refuses the CPU, and inputs or parameters that require gradients")
     few = first_rows(own, 64)
+    if total_bytes(few) > _FEW_BYTES:
+        outcome.checks.append("other dtypes: left out, 64 rows of the inputs are too big")
+        return
     redraw(few, "uniform [0, 1)", seed=1)  # whatever a module asks of its inputs, these are likely to have
     for dtype, other in other_dtypes(few):
         _checked(examiner, Case(f"{str(dtype).removeprefix('torch.')} inputs", other, strict=True), outcome)
+
+
+def _unproved(outcome: Outcome, reference: Reference, own: Inputs) -> list[Finding]:
+    """What to say where the memory was too small to compare at the task's own sizes, or to measure the precision."""
+    if outcome.short_of_memory:
+        why = "the device's memory does not hold two results beside them"
+    elif outcome.unmeasured and outcome.worst is None:
+        why = "a float64 run on them fits neither the device nor the host, and no smaller size was measured"
+    else:
+        return []
+    size = f"the inputs of {reference.task.qualname} take {total_bytes(own) / 2**30:.1f} GiB"
+    message = f"Not validated: {size}, and {why}; make get_inputs() smaller."
+    return [Finding(TOO_BIG, message, None, str(reference.file), "information")]
 
 
 def _note_reference(outcome: Outcome, where: str | None) -> None:

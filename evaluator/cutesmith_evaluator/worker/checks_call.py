@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.failures import TaskError, finding_of, summary
+from cutesmith_evaluator.worker.memory import free_memory
 
 Result = TypeVar("Result")
 _SMALL = 8 << 20  # bytes: freed blocks below this come from shared segments, so several are filled
@@ -46,19 +48,39 @@ def synchronize(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def poison(outputs: Sequence[Tensor], byte: int) -> None:
+@dataclass(frozen=True)
+class Room:
+    """Memory that an output takes: bytes on a device."""
+
+    size: int
+    device: torch.device
+
+
+def rooms_of(outputs: Sequence[Tensor]) -> list[Room]:
+    return [Room(output.untyped_storage().nbytes(), output.device) for output in outputs]
+
+
+def poison(rooms: Sequence[Room], byte: int) -> None:
     """Fills freed memory that new outputs of these sizes will get, so that what a kernel leaves unwritten shows."""
-    if not outputs:
+    if not rooms:
         return
-    if outputs[0].is_cuda:
+    if rooms[0].device.type == "cuda":
         torch.cuda.empty_cache()  # no other block of that size may hold an older result
     blocks = [
-        torch.full((size,), byte, dtype=torch.uint8, device=output.device)
-        for output in outputs
-        if (size := output.untyped_storage().nbytes())
-        for _ in range(max(1, min(64, _SMALL // size)))
+        torch.full((room.size,), byte, dtype=torch.uint8, device=room.device)
+        for room in rooms
+        if room.size
+        for _ in range(max(1, min(64, _SMALL // room.size)))
     ]
     del blocks
+
+
+def free_on(device: torch.device) -> int:
+    """Bytes that this process may still take there; what its own cache holds is free."""
+    if device.type != "cuda":
+        return free_memory()
+    cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return torch.cuda.mem_get_info(device)[0] + cached
 
 
 def _require_device(device: torch.device, error: BaseException, doing: str, file: Path) -> None:

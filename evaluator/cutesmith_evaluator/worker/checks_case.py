@@ -10,6 +10,7 @@ from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.inputs import Inputs
 from cutesmith_evaluator.worker.numerics import Measured
 
+TOO_BIG = "too-big-to-validate"  # the finding where the memory was too small to say anything
 OUT_OF_TIME = "out-of-time"  # the finding where a kernel was stopped
 
 
@@ -47,3 +48,4 @@ class Result:
     measured: list[Measured] = field(default_factory=list)
     kernelbench_ok: bool = True
     note: str | None = None
+    unmeasured: bool = False  # compared with eager alone: no float64 run of these sizes fits the memory

@@ -9,14 +9,14 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from cutesmith_evaluator.types import Finding
+from cutesmith_evaluator.types import ErrorPair, Finding
 from cutesmith_evaluator.worker.checks_case import Outputs, Result
 from cutesmith_evaluator.worker.checks_layout import name_of
 from cutesmith_evaluator.worker.checks_state import tf32_possible
-from cutesmith_evaluator.worker.inputs import tensors
+from cutesmith_evaluator.worker.inputs import Inputs, tensors
 from cutesmith_evaluator.worker.numerics import Closeness, Comparison, chunks, flat, is_floating, limit, ulp, wrong
 from cutesmith_evaluator.worker.numerics_bits import differing, equal_bits, special_differs
-from cutesmith_evaluator.worker.numerics_float64 import Float64, NoFloat64Error
+from cutesmith_evaluator.worker.numerics_float64 import Float64, NoFloat64Error, NoRoomError
 from cutesmith_evaluator.worker.numerics_patterns import WrongElements
 
 Differs = Callable[..., Tensor]  # (got, expected…) → bool
@@ -26,13 +26,17 @@ Slice = tuple[slice | None, list[Tensor]]
 class Comparer:
     """Compares outputs of one module's candidates; where `float64` is None (`no_float64` says why), with eager."""
 
-    def __init__(self, module: nn.Module, device: torch.device, memory: int | None, file: str) -> None:
+    def __init__(
+        self, module: nn.Module, device: torch.device, memory: int | None, file: str, host: int | None = None
+    ) -> None:
+        """`memory`, `host`: bytes that a float64 run may take on the device and on the host; None: what is free."""
         self.float64: Float64 | None = None
         self.no_float64: str | None = None
         self.state_words = ""  # that say which state the module is in, where it is not its constructor's
         self._module = module
         self._device = device
         self._memory = memory
+        self._host = host
         self._file = file
         self._tf32_matters: bool | None = None
         self.state_changed()
@@ -41,7 +45,7 @@ class Comparer:
         """Takes the float64 reference anew, with the module's present parameters and buffers."""
         self.float64 = self.no_float64 = None
         try:
-            self.float64 = Float64(self._module, self._device, self._memory)
+            self.float64 = Float64(self._module, self._device, self._memory, self._host)
         except NoFloat64Error as reason:
             self.no_float64 = str(reason)
 
@@ -79,12 +83,21 @@ class Comparer:
             if measured is None:
                 result.note = "not counted, eager is finite nowhere"
                 continue
-            result.measured.append(measured)
+            result.unmeasured = not self.has_room(outputs.case.inputs)
+            if not result.unmeasured:
+                result.measured.append(measured)
             if wrong(measured.candidate, measured.default, measured.step):
                 result.findings.append(self._finding(outputs, place, self._beyond(outputs, place, comparison)))
 
     def _errors(self, outputs: Outputs) -> dict[int, Comparison]:
         """Output's place → its errors, for the floating ones."""
+        sums = self._sums(outputs)
+        far_off = any(wrong(sum.eager.pair(), ErrorPair(0.0, 0.0), sum.step) for sum in sums.values())
+        if far_off and self.float64 is not None and self.float64.distrust_slices(outputs.case.inputs):
+            return self._sums(outputs)  # eager is right by definition: it was no function of its slices
+        return sums
+
+    def _sums(self, outputs: Outputs) -> dict[int, Comparison]:
         default = self._default(outputs)
         sums = {place: Comparison(ulp(each.dtype)) for place, each in enumerate(outputs.eager) if is_floating(each)}
         for rows, reference in self._references(outputs) if sums else ():
@@ -113,13 +126,24 @@ class Comparer:
                 return
             except NoFloat64Error as reason:
                 self.float64, self.no_float64 = None, str(reason)
+            except NoRoomError:
+                pass
         yield None, outputs.eager
+
+    def has_room(self, inputs: Inputs) -> bool:
+        """Whether such inputs are measured in float64: where the memory is too small for that, eager is the measure,
+        and tells right from wrong but nothing of precision."""
+        return self.float64 is None or self.float64.has_room(inputs)
 
     def _default(self, outputs: Outputs) -> list[Tensor]:
         """Eager as PyTorch runs it; empty when that is what runs without TF32 too (tried once)."""
         if self._tf32_matters is False or not tf32_possible(self._device):
             return []
-        default = tensors(self._module(*outputs.case.inputs))
+        try:
+            default = tensors(self._module(*outputs.case.inputs))
+        except torch.OutOfMemoryError:  # then nothing is said to be as eager, which is the harder judgement
+            torch.cuda.empty_cache()
+            return []
         if self._tf32_matters is None:
             self._tf32_matters = not all(map(equal_bits, default, outputs.eager))
         return default if self._tf32_matters else []

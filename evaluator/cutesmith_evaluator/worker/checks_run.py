@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.candidate import LoadedCandidate
-from cutesmith_evaluator.worker.checks_call import LARGE_BYTE, NAN_BYTE, guarded, poison
+from cutesmith_evaluator.worker.checks_call import LARGE_BYTE, NAN_BYTE, Room, free_on, guarded, poison, rooms_of
 from cutesmith_evaluator.worker.checks_case import Case, Outputs, Result
 from cutesmith_evaluator.worker.checks_compare import Comparer
 from cutesmith_evaluator.worker.checks_conduct import Conduct, elsewhere, may_be_doubled
@@ -20,7 +20,7 @@ from cutesmith_evaluator.worker.checks_layout import layout_findings, share_memo
 from cutesmith_evaluator.worker.checks_state import changes, generators, state, without_tf32
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.inputs import Inputs, tensors
-from cutesmith_evaluator.worker.numerics_bits import equal_bits
+from cutesmith_evaluator.worker.numerics_bits import Mark, mark
 
 _SPOILT = 77  # every dtype has it
 _DOUBLED = {"cuda": 1 << 30, "cpu": 64 << 20}  # bytes of inputs of which a second set is made
@@ -55,20 +55,20 @@ class Examiner:
         if why:
             return self._unsupported(case, why)
         try:
-            eager = self.eager(case)
+            rooms = self._rooms(case)
         except TaskError as error:
             if case.own or error.finding.kind == "out-of-memory":
                 raise
             return Result(note="left out, the module itself fails there")
-        self._spoil(eager, case)
-        return self._run(case, eager)
+        return self._run(case, rooms)
 
-    def _spoil(self, eager: object, case: Case) -> None:
-        """While the candidate runs, no memory of this process holds the result that is wanted of it."""
-        sources = self._sources(case)
-        for output in tensors(eager):
+    def _rooms(self, case: Case) -> list[Room]:
+        """What the result takes. It is overwritten: while the candidate runs, no memory holds what is wanted of it."""
+        sources, outputs = self._sources(case), tensors(self.eager(case))
+        for output in outputs:
             if not any(share_memory(output, source) for source in sources):
                 output.fill_(True if output.dtype is torch.bool else _SPOILT)
+        return rooms_of(outputs)
 
     def eager(self, case: Case) -> object:
         """The module's own result without TF32. Raises TaskError when it fails or draws random numbers."""
@@ -97,12 +97,11 @@ class Examiner:
         message = f"{self.candidate.path.name} does not support the task's own inputs: {why}."
         return Result([Finding("unsupported-inputs", message, None, self._file)])
 
-    def _run(self, case: Case, spoilt: object) -> Result:
-        """`spoilt`: tensors like the result, without its values."""
+    def _run(self, case: Case, rooms: list[Room]) -> Result:
         result = Result()
         self._call(lambda: self.candidate.warm_up(self.module, *case.inputs), f"warming up on {case.label}")
         before = state(self.module, case.inputs, self.device)
-        got, others = self._forward_in_turns(case, tensors(spoilt), result)
+        got, others = self._forward_in_turns(case, rooms, result)
         after = state(self.module, case.inputs, self.device)
         result.findings += changes(before, after, f"forward on {case.label}", self._file)
         self._judge(case, got, result)
@@ -121,28 +120,37 @@ class Examiner:
             self.comparer.compare(Outputs(case, mine, tensors(eager), judged), result)
 
     def _forward_in_turns(
-        self, case: Case, like: Sequence[Tensor], result: Result
+        self, case: Case, rooms: Sequence[Room], result: Result
     ) -> tuple[object, list[tuple[Inputs, object]]]:
-        """The first result, after a last run has shown that it is repeatable and is left alone; on the task's own
-        inputs, those of a run in between too, on other values at other addresses."""
-        poison(like, NAN_BYTE)
+        """The result, after another run has shown that it is repeatable and, where both fit the memory, left alone; on
+        the task's own inputs, those of a run in between too, on other values at other addresses."""
+        poison(rooms, NAN_BYTE)
         first = self._forward(case.inputs, case.label, result)
-        others = list(self._forward_elsewhere(case, like, result))
-        poison(like, LARGE_BYTE)
+        others = list(self._forward_elsewhere(case, rooms, result))
+        marks = list(map(mark, tensors(first))) if self._is_short_of(rooms) else None
+        if marks is not None:
+            first = None
+        poison(rooms, LARGE_BYTE)
         with nullcontext() if others or not case.own else self.conduct.observing(result.findings):
             second = self._forward(case.inputs, case.label, result)
-        for place, (one, other) in enumerate(zip(tensors(first), tensors(second), strict=False)):
-            result.findings += self._run_findings(place, one, other, case)
-        return first, others
+        if first is not None:
+            result.findings += self._reuse_findings(tensors(first), tensors(second), case)
+            marks = list(map(mark, tensors(first)))
+        result.findings += self._repeat_findings(marks or [], tensors(second), case, result)
+        return second if first is None else first, others
 
-    def _forward_elsewhere(self, case: Case, like: Sequence[Tensor], result: Result) -> Iterator[tuple[Inputs, object]]:
+    def _is_short_of(self, rooms: Sequence[Room]) -> bool:
+        """Whether the memory is too small for one more result, what it takes to make it, and the poison for it."""
+        return 3 * sum(room.size for room in rooms) > free_on(self.device)
+
+    def _forward_elsewhere(self, case: Case, rooms: Sequence[Room], result: Result) -> Iterator[tuple[Inputs, object]]:
         if not case.own or not may_be_doubled(case.inputs, _DOUBLED[self.device.type]):
             return
         inputs = elsewhere(case.inputs)
         turned = replace(case, inputs=inputs)
         if self._why_unsupported(turned):
             return
-        poison(like, NAN_BYTE)
+        poison(rooms, NAN_BYTE)
         with self.conduct.observing(result.findings):
             output = self._forward(inputs, f"{case.label}, at other addresses", result)
         yield inputs, output
@@ -154,19 +162,24 @@ class Examiner:
         self.conduct.require_integrity(f"running on {label}")
         return got
 
-    def _run_findings(self, place: int, one: Tensor, other: Tensor, case: Case) -> list[Finding]:
-        if share_memory(one, other) and not any(share_memory(one, source) for source in self._sources(case)):
-            message = (
-                f"Output {place} of two calls is the same memory: the second overwrites the first; allocate it anew."
-            )
-            return [Finding("reuses-output", message, None, self._file)]
-        if equal_bits(one, other):
+    def _reuse_findings(self, first: list[Tensor], second: list[Tensor], case: Case) -> list[Finding]:
+        found, sources = list[Finding](), self._sources(case)
+        for place, (one, other) in enumerate(zip(first, second, strict=False)):
+            if share_memory(one, other) and not any(share_memory(one, source) for source in sources):
+                words = "is the same memory: the second overwrites the first; allocate it anew."
+                found.append(Finding("reuses-output", f"Output {place} of two calls {words}", None, self._file))
+        return found
+
+    def _repeat_findings(self, marks: list[Mark], second: list[Tensor], case: Case, result: Result) -> list[Finding]:
+        """`marks`: the first run's."""
+        if any(finding.kind == "reuses-output" for finding in result.findings):
             return []
-        message = (
-            f"Two runs on {case.label} differ in output {place}: it is partly unwritten, threads race, or sums are "
-            f"taken in changing order."
-        )
-        return [Finding("not-repeatable", message, None, self._file)]
+        why = "it is partly unwritten, threads race, or sums are taken in changing order."
+        return [
+            Finding("not-repeatable", f"Two runs on {case.label} differ in output {place}: {why}", None, self._file)
+            for place, (before, output) in enumerate(zip(marks, second, strict=False))
+            if mark(output) != before
+        ]
 
     def _sources(self, case: Case) -> list[Tensor]:
         return [*tensors(case.inputs), *self.module.parameters(), *self.module.buffers()]

@@ -14,7 +14,7 @@ from cutesmith_evaluator.worker import dsl
 from cutesmith_evaluator.worker.adopted import check_on_cpu
 from cutesmith_evaluator.worker.candidate import LoadedCandidate
 from cutesmith_evaluator.worker.checks import Outcome, run_checks
-from cutesmith_evaluator.worker.checks_case import OUT_OF_TIME
+from cutesmith_evaluator.worker.checks_case import OUT_OF_TIME, TOO_BIG
 from cutesmith_evaluator.worker.checks_conduct import Conduct
 from cutesmith_evaluator.worker.checks_guard import kernel_module
 from cutesmith_evaluator.worker.emulated import NOT_EMULATED, EmulatedCandidate, short_name
@@ -135,7 +135,7 @@ def _too_big(reference: Reference, inputs: Inputs, free: int) -> Finding:
 
 def _verdict(outcome: Outcome) -> Validation:
     checks = tuple(outcome.checks)
-    unknown = [finding for finding in outcome.findings if finding.kind in (NOT_EMULATED, OUT_OF_TIME)]
+    unknown = [finding for finding in outcome.findings if finding.kind in (NOT_EMULATED, OUT_OF_TIME, TOO_BIG)]
     if unknown and all(finding.severity != "error" for finding in outcome.findings):
         return Validation(None, DEVICE, checks=checks, findings=(unknown[0],))
     measured = outcome.worst is not None

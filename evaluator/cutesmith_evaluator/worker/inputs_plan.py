@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -28,6 +28,7 @@ from cutesmith_evaluator.worker.inputs import (
 from cutesmith_evaluator.worker.reference import Reference
 
 BIG = 2 << 30  # bytes of inputs from which only some distributions are drawn
+_SMALL = 64 << 20  # bytes of inputs that a float64 run on the host fits
 _TRIED = 64 << 20  # bytes of inputs that a trial run on the CPU may have
 _BIG_DISTRIBUTIONS = ("normal", "wide range", "NaN sprinkled", "±Inf sprinkled")
 
@@ -49,13 +50,19 @@ def own_cases(reference: Reference, own: Inputs, plan: Plan) -> Iterator[Case]:
         yield Case("the task's inputs, seed 1", draw(reference, 1, _device(own)), own=True, strict=True)
 
 
-def other_cases(module: nn.Module, own: Inputs, plan: Plan) -> Iterator[Case | str]:
+def other_cases(
+    module: nn.Module, own: Inputs, plan: Plan, measurable: Callable[[Inputs], bool] = lambda inputs: True
+) -> Iterator[Case | str]:
     """Other sizes and distributions, and sentences on those that were left out.
 
-    `own` is overwritten, so a case's tensors change when the next one is taken.
+    `own` is overwritten, so a case's tensors change when the next one is taken. `measurable`: whether inputs of such
+    shapes fit a float64 run; where they do not, other distributions are drawn in fewer rows.
     """
-    big = total_bytes(own) > BIG
     yield from _other_sizes(own, plan)
+    if not measurable(own):
+        own = _fewer_rows(own)
+        yield f"of the distributions only {_largest(own):,} elements of the largest input, as float64 does not fit more"
+    big = total_bytes(own) > BIG
     if not any(tensor.is_floating_point() for tensor in tensors(own)):
         yield "no other distributions: no input is floating"
         return
@@ -95,7 +102,13 @@ def _other_sizes(own: Inputs, plan: Plan) -> Iterator[Case | str]:
             if plan.elements is not None and _largest(own) * size > plan.elements * first.shape[dimension]:
                 yield f"{label}: left out, it is too large"
                 continue
-            yield Case(label, resized(own, group, size, start=7 * size), strict=True, resized=True)
+            try:
+                other = resized(own, group, size, start=7 * size)
+            except torch.OutOfMemoryError:
+                yield f"{label}: left out, the device's memory does not suffice"
+                continue
+            yield Case(label, other, strict=True, resized=True)
+            del other
         if plan.quick and number == 0:
             return
 
@@ -108,6 +121,14 @@ def _distributions(module: nn.Module, own: Inputs, names: tuple[str, ...]) -> It
             continue
         redraw(own, name, seed)
         yield Case(f"{name} inputs", own, strict=name in STRICT, precise=name not in IMPRECISE)
+
+
+def _fewer_rows(own: Inputs) -> Inputs:
+    """Views of the first rows, so many that the inputs are small, but at least one."""
+    rows = next((tensor.shape[0] for tensor in tensors(own) if tensor.dim()), 1)
+    while rows > 1 and total_bytes(first_rows(own, rows)) > _SMALL:
+        rows //= 2
+    return first_rows(own, rows)
 
 
 def _chosen(plan: Plan, big: bool) -> tuple[str, ...]:

@@ -40,10 +40,25 @@ def flat(tensor: Tensor) -> Tensor:
 
 
 def chunks(*tensors: Tensor, size: int = CHUNK) -> Iterator[tuple[int, tuple[Tensor, ...]]]:
-    """(offset, same slice of every tensor's elements in logical order); all have equally many elements."""
-    lines = [flat(tensor) for tensor in tensors]
-    for start in range(0, lines[0].numel(), size):
-        yield start, tuple(line[start : start + size] for line in lines)
+    """(offset, same slice of every tensor's elements in logical order); all have equally many elements.
+
+    No more than a slice is copied, whatever the strides, where all have one shape.
+    """
+    reals = [torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor for tensor in tensors]
+    yield from _walk(reals, size, 0)
+
+
+def _walk(tensors: list[Tensor], size: int, offset: int) -> Iterator[tuple[int, tuple[Tensor, ...]]]:
+    count, rows = tensors[0].numel(), tensors[0].shape[0] if tensors[0].dim() else 1
+    alike = all(tensor.shape == tensors[0].shape for tensor in tensors)
+    if count <= size or rows < 2 or not alike or all(tensor.is_contiguous() for tensor in tensors):
+        lines = [tensor.reshape(-1) for tensor in tensors]
+        for start in range(0, count, size):
+            yield offset + start, tuple(line[start : start + size] for line in lines)
+        return
+    step = max(1, size * rows // count)
+    for row in range(0, rows, step):
+        yield from _walk([tensor[row : row + step] for tensor in tensors], size, offset + row * (count // rows))
 
 
 @dataclass

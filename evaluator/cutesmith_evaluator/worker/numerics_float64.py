@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_map
 
 from cutesmith_evaluator.worker.failures import summary
 from cutesmith_evaluator.worker.inputs import Inputs, cut, redraw, tensors
+from cutesmith_evaluator.worker.memory import free_memory
 
 _DOUBLE = {
     torch.float16: torch.float64,
@@ -28,11 +29,16 @@ _DOUBLE = {
     torch.complex64: torch.complex128,
 }
 _LIVE = 6  # float64 copies of inputs and outputs that a chain of ops may hold at once
+_TRIED_ROWS = (7, 11)  # odd, so that what goes by pairs or by a power of two of rows does not split
 _SAME = 1e-11  # relative: far above float64's rounding, far below what another batch's statistics change
 
 
 class NoFloat64Error(Exception):
     """The module cannot be run in float64; `str()` says why."""
+
+
+class NoRoomError(Exception):
+    """Inputs of these shapes fit neither the device nor the host in float64."""
 
 
 class _InDouble(TorchDispatchMode):
@@ -60,11 +66,14 @@ class _Plan:
     """How to run one set of input shapes. `positions`: the arguments that are sliced along dimension 0."""
 
     host: bool = False
+    fits: bool = True
     positions: tuple[int, ...] = ()
     rows: int = 0  # a slice's; 0: whole
     length: int = 0  # of dimension 0
 
     def __str__(self) -> str:
+        if not self.fits:
+            return "none at the task's own sizes, for which neither the device nor the host has the memory"
         if self.host:
             return "on the host, as neither the whole nor slices of it fit the device"
         return f"on the device in slices of {self.rows} of {self.length} rows" if self.rows else "on the device"
@@ -73,10 +82,14 @@ class _Plan:
 class Float64:
     """A double-precision copy of a module on a device."""
 
-    def __init__(self, module: nn.Module, device: torch.device, memory: int | None = None) -> None:
-        """`memory`: bytes that one run may take; by default what the device has free (on a CPU: no limit)."""
+    def __init__(
+        self, module: nn.Module, device: torch.device, memory: int | None = None, host: int | None = None
+    ) -> None:
+        """`memory`: bytes that one run may take; by default what the device has free (on a CPU: no limit).
+        `host`: bytes that a run on the host may take; by default what is free there."""
         self._device = device
         self._memory = memory
+        self._host = host
         self._module = _double_module(module, device)
         self._plans: dict[tuple[tuple[int, ...], ...], _Plan] = {}
 
@@ -88,10 +101,11 @@ class Float64:
     def slices(self, inputs: Inputs, outputs: list[Tensor]) -> Iterator[tuple[slice | None, list[Tensor]]]:
         """(rows, the outputs' float64 values in these rows), rows None when the outputs are whole.
 
-        `outputs`: eager's, whose shapes the plan needs. Raises NoFloat64Error.
+        `outputs`: eager's, whose shapes the plan needs. Raises NoFloat64Error, NoRoomError.
         """
         plan = self._settled(inputs, outputs)
         if plan.host:
+            self._require_room(inputs, outputs)
             yield None, [output.to(self._device) for output in self._run_on_host(inputs)]
         elif not plan.rows:
             yield None, self._run(inputs)
@@ -99,6 +113,27 @@ class Float64:
             for start in range(0, plan.length, plan.rows):
                 rows = slice(start, min(start + plan.rows, plan.length))
                 yield rows, self._run(cut(inputs, plan.positions, rows.start, rows.stop))
+
+    def distrust_slices(self, inputs: Inputs) -> bool:
+        """Runs such inputs on the host from now on, where they were run in slices; False where they were not."""
+        plan = self._plans.get(_shapes(inputs))
+        if plan is None or not plan.rows:
+            return False
+        self._plans[_shapes(inputs)] = _Plan(host=True)
+        return True
+
+    def has_room(self, inputs: Inputs) -> bool:
+        """False for inputs of shapes that NoRoomError was raised for."""
+        plan = self._plans.get(_shapes(inputs))
+        return plan is None or plan.fits
+
+    def _require_room(self, inputs: Inputs, outputs: list[Tensor]) -> None:
+        """Raises NoRoomError where the host's memory, or the device's for the result, is too small."""
+        room = free_memory() if self._host is None else self._host
+        on_device = 8 * sum(output.numel() for output in outputs)
+        if _need(inputs, outputs) > room or (self._device.type == "cuda" and on_device > self._free()):
+            self._plans[_shapes(inputs)] = _Plan(host=True, fits=False)
+            raise NoRoomError
 
     def _settled(self, inputs: Inputs, outputs: list[Tensor]) -> _Plan:
         """The plan for inputs of these shapes; a new one is tried and made smaller until it fits."""
@@ -111,15 +146,15 @@ class Float64:
         return self._plans[key]
 
     def _first_plan(self, inputs: Inputs, outputs: list[Tensor]) -> _Plan:
-        need = _LIVE * 8 * sum(tensor.numel() for tensor in (*tensors(inputs), *outputs))
-        share = self._free() / max(need, 1)
+        share = self._free() / max(_need(inputs, outputs), 1)
         if share >= 1:
             return _Plan()
-        positions = self._separable(inputs, outputs)
-        if not positions:
-            return _Plan()
-        length = outputs[0].shape[0]
-        return _Plan(False, positions, max(1, int(length * share)), length)
+        length = outputs[0].shape[0] if outputs[0].dim() else 0
+        rows = max(1, int(length * share))
+        positions = self._separable(inputs, outputs, rows)
+        if positions:
+            return _Plan(positions=positions, rows=rows, length=length)
+        return _Plan() if self._memory is None else _Plan(host=True)  # the estimate is a generous one: it is tried
 
     def _fits(self, plan: _Plan, inputs: Inputs) -> bool:
         try:
@@ -132,11 +167,9 @@ class Float64:
     def _smaller(self, plan: _Plan, inputs: Inputs, outputs: list[Tensor]) -> _Plan:
         if plan.rows > 1:
             return replace(plan, rows=plan.rows // 2)
-        positions = () if plan.rows else self._separable(inputs, outputs)
-        if not positions:
-            return _Plan(host=True)
-        length = outputs[0].shape[0]
-        return _Plan(False, positions, (length + 1) // 2, length)
+        length = outputs[0].shape[0] if outputs[0].dim() else 0
+        positions = () if plan.rows else self._separable(inputs, outputs, length)
+        return _Plan(positions=positions, rows=(length + 1) // 2, length=length) if positions else _Plan(host=True)
 
     def _free(self) -> float:
         if self._memory is not None:
@@ -146,21 +179,27 @@ class Float64:
         cached = torch.cuda.memory_reserved(self._device) - torch.cuda.memory_allocated(self._device)
         return torch.cuda.mem_get_info(self._device)[0] + cached
 
-    def _separable(self, inputs: Inputs, outputs: list[Tensor]) -> tuple[int, ...]:
-        """Positions whose slices along dimension 0 give the outputs' slices; empty when there are none."""
+    def _separable(self, inputs: Inputs, outputs: list[Tensor], fitting: int) -> tuple[int, ...]:
+        """Positions whose slices along dimension 0 give the outputs' slices; empty when there are none.
+
+        `fitting`: rows that the memory suffices for.
+        """
         length = outputs[0].shape[0] if outputs[0].dim() else 0
         if length < 2 or any(output.shape[:1] != (length,) for output in outputs):
             return ()
         batched = tuple(place for place, each in enumerate(inputs) if _has_length(each, length))
+        numbers = dict.fromkeys(min(length, max(2, fitting), rows) for rows in _TRIED_ROWS)
         for positions in dict.fromkeys((batched, *((place,) for place in batched))):
-            if positions and self._splits(inputs, positions, min(length, 4)):
+            if positions and all(self._splits(inputs, positions, rows) for rows in numbers):
                 return positions
         return ()
 
     def _splits(self, inputs: Inputs, positions: tuple[int, ...], rows: int) -> bool:
         """Tries the given values, and uniform ones in case those hide a dependence between rows."""
         few = cut(inputs, positions, 0, rows)
-        drawn = tree_map(lambda value: value.clone() if isinstance(value, Tensor) else value, few)
+        drawn = tuple(
+            each.clone() if place in positions and isinstance(each, Tensor) else each for place, each in enumerate(few)
+        )
         redraw(tuple(drawn[place] for place in positions), "uniform [0, 1)", seed=1)
         return all(self._same_in_halves(values, positions, rows) for values in (few, drawn))
 
@@ -192,6 +231,11 @@ class Float64:
             return self._run(moved)
         finally:
             self._module.to(self._device)
+
+
+def _need(inputs: Inputs, outputs: list[Tensor]) -> int:
+    """Bytes that one run in float64 may take."""
+    return _LIVE * 8 * sum(tensor.numel() for tensor in (*tensors(inputs), *outputs))
 
 
 def _double_module(module: nn.Module, device: torch.device) -> nn.Module:

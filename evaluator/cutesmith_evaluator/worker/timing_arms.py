@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.adopted import Adoption
 from cutesmith_evaluator.worker.candidate import LoadedCandidate
-from cutesmith_evaluator.worker.checks_call import NAN_BYTE, guarded, poison
+from cutesmith_evaluator.worker.checks_call import NAN_BYTE, guarded, poison, rooms_of
 from cutesmith_evaluator.worker.clock import Call
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.inputs import Inputs, tensors, total_bytes
@@ -48,7 +48,7 @@ class Subject:
 
     def fingerprints(self) -> list[int]:
         """Of the candidate's outputs, written into poisoned memory."""
-        poison(tensors(self.run_candidate()), NAN_BYTE)
+        poison(rooms_of(tensors(self.run_candidate())), NAN_BYTE)
         return [fingerprint(output) for output in tensors(self.run_candidate())]
 
     def least_bytes(self) -> int:

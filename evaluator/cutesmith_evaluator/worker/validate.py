@@ -13,7 +13,7 @@ from cutesmith_evaluator.types import Finding, Task, Validation
 from cutesmith_evaluator.worker.adopted import check_on_cpu, check_on_device
 from cutesmith_evaluator.worker.candidate import LoadedCandidate, load_candidate
 from cutesmith_evaluator.worker.checks import Outcome, run_checks
-from cutesmith_evaluator.worker.checks_case import OUT_OF_TIME
+from cutesmith_evaluator.worker.checks_case import OUT_OF_TIME, TOO_BIG
 from cutesmith_evaluator.worker.checks_conduct import Conduct, conduct_of
 from cutesmith_evaluator.worker.counted_calls import Calls, counting
 from cutesmith_evaluator.worker.emulated import NOT_EMULATED
@@ -112,8 +112,9 @@ def _on_device(
         progress("the patched class")
         check_on_device(reference, candidate, patched, device, outcome)
     measured = outcome.worst is not None
+    too_big = any(finding.kind == TOO_BIG for finding in outcome.findings)
     return Validation(
-        outcome.ok,
+        None if too_big and outcome.ok else outcome.ok,
         device_name(device),
         outcome.precision if measured or outcome.ok else None,
         outcome.error,
