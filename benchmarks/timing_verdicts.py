@@ -4,7 +4,8 @@ Each trial is one verdict, reached as for a user's kernel: arms warmed up and sa
 duplicate as control, `speedup` of the paired ratios. Null trials time the same kernel as candidate and as eager;
 planted ones an eager kernel that takes 3 % longer. Kernels run 30 µs, 300 µs and 3 ms, bound by arithmetic or by
 memory; each trial has new memory. Trials of all cases take turns until all are done or `--budget-seconds` is up. A JSON
-line for each case goes to `--results`, with every ratio.
+line for each case goes to `--results`, with every ratio. First one kernel goes through the profiler, to see whether
+that works here.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from __future__ import annotations
 import argparse
 import shutil
 import statistics
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -21,8 +24,9 @@ from typing import Any
 
 import torch
 
+from cutesmith_evaluator.client import Worker
 from cutesmith_evaluator.speedup import speedup
-from cutesmith_evaluator.types import Ratio, Timing
+from cutesmith_evaluator.types import Ratio, Task, Timing
 from cutesmith_evaluator.worker.clock import Call, Clock
 from cutesmith_evaluator.worker.sensors import Sensors, sensors
 from cutesmith_evaluator.worker.timing import QUICK_ARM_S
@@ -30,11 +34,32 @@ from cutesmith_evaluator.worker.timing_checks import condition_findings
 from cutesmith_evaluator.worker.timing_sampling import sample_arms
 from cutesmith_evaluator.worker.timing_statistics import paired_ratio, take_turns
 from records import RESULTS, append_line, environment_fields
+from suite import EXAMPLES
 
 PLANTED = 0.03
 DURATIONS_MS = {"30 µs": 0.03, "300 µs": 0.3, "3 ms": 3.0}
 PADS = 64  # of 2 MiB: how far apart two trials' memory may lie
 CALIBRATION_S = 0.4
+
+ITSELF = """
+import torch
+
+
+def supports(module, *inputs):
+    return True
+
+
+def explain(module, *inputs):
+    return None
+
+
+def forward(module, *inputs):
+    return module(*inputs)
+
+
+def warm_up(module, *inputs):
+    module(*inputs)
+"""
 
 Work = Callable[[int], Call]  # from an amount (cycles, or elements) to a call that does so much in new memory
 Trial = dict[str, Any]
@@ -55,7 +80,7 @@ class Case:
 
 def main() -> None:
     options = parsed()
-    print(f"ncu: {shutil.which('ncu') or 'not on PATH'}", flush=True)
+    print(f"ncu: {shutil.which('ncu') or 'not on PATH'}; {profiled()}", flush=True)
     device = torch.device("cuda", 0)
     common = environment_fields() | {"arm_seconds": options.arm_seconds}
     clock, read = Clock(device), sensors(device)
@@ -75,6 +100,16 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--trials", type=int, default=200, help="null trials, and as many planted ones, over all cases")
     parser.add_argument("--arm-seconds", type=float, default=QUICK_ARM_S, help="of sampling for each arm, at most")
     return parser.parse_args()
+
+
+def profiled() -> str:
+    """What the profiler says of an example's module, which stands for a candidate of itself."""
+    with tempfile.TemporaryDirectory() as folder, Worker(Path(sys.executable)) as worker:
+        candidate = Path(folder) / "masked_softmax_cute.py"
+        candidate.write_text(ITSELF)
+        begin = time.monotonic()
+        profile = worker.profile(Task(str(EXAMPLES / "masked_softmax.py"), "MaskedSoftmax"), candidate)
+        return f"{profile} in {time.monotonic() - begin:.1f} s"
 
 
 def run_trials(cases: list[Case], trial: Callable[..., Trial], trials: int, end: float) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout, WorkerUnavailable
 from cutesmith_evaluator.process import Limits, WorkerProcess
-from cutesmith_evaluator.types import Compilation, Environment, Inspection, Task, Timing, Validation
+from cutesmith_evaluator.types import Compilation, Environment, Inspection, Profile, Task, Timing, Validation
 from cutesmith_evaluator.wire import converter
 
 __all__ = ["Limits", "Worker", "WorkerDied", "WorkerError", "WorkerTimeout", "WorkerUnavailable"]
@@ -112,6 +112,22 @@ class Worker:
             "quick": quick,
         }
         return self._call("time", params, f"timing {candidate.name}", Timing, deadline_s, on_progress)
+
+    def profile(
+        self,
+        task: Task,
+        candidate: Path,
+        *,
+        deadline_s: float = 120.0,
+        on_progress: OnProgress | None = None,
+    ) -> Profile:
+        """What Nsight Compute measures of a candidate's kernels on the device; findings say why where it does not."""
+        params = {
+            "task": converter().unstructure(task),
+            "candidate": str(candidate),
+            "timeout_s": 0.8 * deadline_s,  # ends first, so that a slow profiler costs no worker
+        }
+        return self._call("profile", params, f"profiling {candidate.name}", Profile, deadline_s, on_progress)
 
     def close(self) -> None:
         """Ends the process and all it started, at once; the next request starts another."""

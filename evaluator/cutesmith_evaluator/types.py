@@ -197,12 +197,39 @@ class KernelCounts:
 
 
 @dataclass(frozen=True)
+class KernelMeasures:
+    """What Nsight Compute measured of one kernel in one call, over its launches. Shares are 0 to 1; None: not told."""
+
+    kernel: str
+    launches: int
+    us: float  # of all launches, cold caches
+    blocks: int | None  # of a launch
+    threads: int | None  # of a block
+    dram_bytes: float | None  # of all launches
+    dram_share: float | None  # of the memory's peak bandwidth
+    l2_share: float | None
+    l1_share: float | None
+    sm_share: float | None  # of the peak of the busiest unit of the multiprocessors
+    occupancy: float | None  # warps that were active, of the most there can be
+    occupancy_limit: str | None  # "registers", "shared memory", "warps", "blocks"
+    registers: int | None  # a thread
+    shared_bytes: int | None  # a block
+    load_sectors: float | None  # of 32 bytes, for a warp's load of global memory: 4 are 4 bytes a thread, 16 are 16
+    store_sectors: float | None
+    bank_conflicts: float | None
+    spill_sectors: float | None  # of local memory
+    stalls: tuple[tuple[str, float], ...] = ()  # warps that wait for each one that issues, by reason, worst first
+
+
+@dataclass(frozen=True)
 class Profile:
-    """Counts of one call on the emulated device. `bytes`: of inputs, state and outputs at the sizes that ran."""
+    """Counts and measurements of one call. `bytes`: of inputs, state and outputs at the sizes that ran."""
 
     arch: str
     bytes: int
-    kernels: tuple[KernelCounts, ...]
+    kernels: tuple[KernelCounts, ...]  # the emulated device's
+    measured: tuple[KernelMeasures, ...] = ()  # Nsight Compute's
+    findings: tuple[Finding, ...] = ()  # why something was not measured
 
 
 @dataclass(frozen=True)

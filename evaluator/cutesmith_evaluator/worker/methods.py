@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cutesmith_evaluator.types import Compilation, Inspection, Timing, Validation
+from cutesmith_evaluator.types import Compilation, Inspection, Profile, Timing, Validation
 from cutesmith_evaluator.worker.environment import environment, missing_torch
 
 Progress = Callable[[str], None]
@@ -57,10 +57,19 @@ def _time(params: Params, progress: Progress) -> object:
     return time_arms(params, progress)
 
 
+def _profile(params: Params, progress: Progress) -> object:
+    if finding := missing_torch():
+        return Profile("none", 0, (), findings=(finding,))
+    from cutesmith_evaluator.worker.profile import profile
+
+    return profile(params, progress)
+
+
 METHODS: Mapping[str, Method] = {
     "hello": _hello,
     "inspect": _inspect,
     "compile": _compile,
     "validate": _validate,
     "time": _time,
+    "profile": _profile,
 }
