@@ -69,6 +69,7 @@ def _for_state(view: ClassView) -> Iterator[_Offer]:
     if view.outcome is not None and view.outcome.is_proposal:
         yield _offer(view, f"Accept CuTe kernel for {name} ({view.message})", "accept", protocol.ACCEPT)
         yield _offer(view, f"Review CuTe kernel for {name}", "review", protocol.REVIEW)
+        yield _offer(view, f"Write only the kernel file for {name}", "acceptFile", protocol.ACCEPT_FILE)
     if view.state in ("ready", "compiled", "stale", "failed"):
         yield _offer(view, f"Reject CuTe kernel for {name}", "reject", protocol.REJECT)
     if view.found is not None and view.found.has_kernel:
@@ -99,11 +100,23 @@ def _check(view: ClassView, candidate: Path, title: str) -> _Offer:
 
 
 def _quick_fixes(view: ClassView, diagnostics: Sequence[types.Diagnostic]) -> Iterator[_Offer]:
-    ours = [each for each in diagnostics if each.source == DIAGNOSTIC_SOURCE and each.code == NO_INPUTS]
-    if ours:
-        yield _Offer(
-            "Add get_inputs()", types.CodeActionKind.QuickFix.value, protocol.ADD_INPUTS, view.argument(), ours
-        )
+    ours = [each for each in diagnostics if each.source == DIAGNOSTIC_SOURCE and isinstance(each.code, str)]
+    lacking = [each for each in ours if each.code == NO_INPUTS]
+    if lacking:
+        yield _fix(view, "Add get_inputs()", protocol.ADD_INPUTS, lacking)
+    if view.state == "running" or not ours:
+        return
+    failed = [each for each in ours if each.severity == types.DiagnosticSeverity.Warning and each not in lacking]
+    outcome = view.outcome
+    if failed and outcome is not None and outcome.report is not None and outcome.report.judged is not None:
+        yield _fix(view, "Open the candidate that failed", protocol.REVIEW, failed)
+        yield _fix(view, "Ask a language model, with this feedback", protocol.IMPROVE, failed)
+    if failed or lacking:
+        yield _fix(view, "Show the job's log", protocol.SHOW_JOB_LOG, failed or lacking)
+
+
+def _fix(view: ClassView, title: str, command: str, fixes: list[types.Diagnostic]) -> _Offer:
+    return _Offer(title, types.CodeActionKind.QuickFix.value, command, view.argument(), fixes)
 
 
 def _as_answer(offer: _Offer, *, literal: bool) -> types.CodeAction | types.Command:

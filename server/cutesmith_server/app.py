@@ -132,9 +132,36 @@ def _register_features(server: CuteSmithServer, studio: Studio) -> None:
         document = studio.documents.get(params.text_document.uri)
         return None if document is None else hover(studio, document, params.position)
 
+    @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
+    def inlay_hint(params: types.InlayHintParams) -> list[types.InlayHint]:
+        from cutesmith_server.inlays import inlay
+
+        document = studio.documents.get(params.text_document.uri)
+        views = [] if document is None else studio.views(document)
+        hints = (inlay(view, document.text) for view in views if document is not None)
+        return [hint for hint in hints if hint is not None and _is_in(hint.position, params.range)]
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def document_symbol(
+        params: types.DocumentSymbolParams,
+    ) -> list[types.DocumentSymbol] | list[types.SymbolInformation]:
+        from cutesmith_server.publishing import is_kernel
+        from cutesmith_server.symbols import flat, symbols
+
+        document = studio.documents.get(params.text_document.uri)
+        if document is None or not is_kernel(document):
+            return []
+        found = symbols(document, studio.outline(document.path))
+        return found if studio.client.nests_symbols else flat(found, document.uri)
+
     @server.feature(protocol.JOBS)
     def jobs(params: Any) -> dict[str, Any]:
         return {"jobs": [view.job_state().as_wire() for view in studio.known()]}
+
+
+def _is_in(position: types.Position, span: types.Range) -> bool:
+    start, here, end = ((each.line, each.character) for each in (span.start, position, span.end))
+    return start <= here <= end
 
 
 def _encoding(server: CuteSmithServer) -> Any:

@@ -43,6 +43,29 @@ class Client:
         return bool(get_capability(self._capabilities, "text_document.publish_diagnostics.related_information"))
 
     @property
+    def links_codes(self) -> bool:
+        return bool(get_capability(self._capabilities, "text_document.publish_diagnostics.code_description_support"))
+
+    @property
+    def annotates_changes(self) -> bool:
+        """VS Code denies it for code actions, and means it for the edits of the workspace."""
+        support = get_capability(self._capabilities, "workspace.workspace_edit.change_annotation_support")
+        return self.takes_document_changes and support is not None
+
+    @property
+    def nests_symbols(self) -> bool:
+        return bool(
+            get_capability(self._capabilities, "text_document.document_symbol.hierarchical_document_symbol_support")
+        )
+
+    @property
+    def shows_server_status(self) -> bool:
+        experimental = self._capabilities.experimental
+        if isinstance(experimental, dict):
+            return bool(experimental.get("serverStatusNotification"))
+        return bool(getattr(experimental, "serverStatusNotification", False))
+
+    @property
     def watches_files(self) -> bool:
         return bool(get_capability(self._capabilities, "workspace.did_change_watched_files.dynamic_registration"))
 
@@ -96,6 +119,9 @@ class Client:
         except JsonRpcException:
             return False
 
-    def refresh_lenses(self) -> None:
+    def refresh(self) -> None:
+        """Asks for lenses and inlay hints to be asked for again."""
         if get_capability(self._capabilities, "workspace.code_lens.refresh_support"):
             self._server.workspace_code_lens_refresh(None)
+        if get_capability(self._capabilities, "workspace.inlay_hint.refresh_support"):
+            self._server.workspace_inlay_hint_refresh(None)

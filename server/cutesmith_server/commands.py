@@ -27,11 +27,13 @@ def register(server: LanguageServer, studio: Studio) -> None:
         protocol.IMPROVE: _improve,
         protocol.CANCEL: _cancel,
         protocol.ACCEPT: _accept,
+        protocol.ACCEPT_FILE: _accept_file,
         protocol.REJECT: _reject,
         protocol.REMOVE: _remove,
         protocol.CHECK: _check,
         protocol.REVIEW: _review,
         protocol.ADD_INPUTS: _add_inputs,
+        protocol.SHOW_JOB_LOG: _show_job_log,
     }
     for name, run in runs.items():
         server.command(name)(_handler(studio, name, run))
@@ -108,6 +110,12 @@ async def _accept(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> No
     await accept(studio, key)
 
 
+async def _accept_file(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    from cutesmith_server.deciding import accept_file
+
+    await accept_file(studio, key)
+
+
 async def _reject(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
     from cutesmith_server.deciding import reject
 
@@ -124,6 +132,12 @@ async def _review(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> No
     from cutesmith_server.reviewing import review
 
     await review(studio, studio.view(key))
+
+
+async def _show_job_log(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    from cutesmith_server.reviewing import show_job_log
+
+    await show_job_log(studio, key)
 
 
 async def _add_inputs(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:

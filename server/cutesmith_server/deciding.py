@@ -44,6 +44,18 @@ async def accept(studio: Studio, key: ClassKey) -> None:
     studio.refresh(key.path)
 
 
+async def accept_file(studio: Studio, key: ClassKey) -> None:
+    """Writes the kernel's file and leaves the module as it is; the kernel stays on offer. Raises RefusedError."""
+    from dataclasses import replace
+
+    outcome = _on_offer(studio, key)
+    change = replace(_plan_accepting(studio, key, outcome), edits=())
+    if change.write is None:
+        raise RefusedError(f"{change.kernel} is this kernel already.")
+    with _kernel_written(change):
+        studio.client.say(f"{change.kernel} was written; {key.path.name} does not use it yet.")
+
+
 async def reject(studio: Studio, key: ClassKey) -> None:
     """Clears what the last job found and remembers the decision."""
     if (outcome := _undecided(studio, key)) is None:

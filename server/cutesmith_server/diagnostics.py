@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from cutesmith_server import uris, wording
+from cutesmith_agent.subject import candidate_id
+from cutesmith_server import codes, uris, wording
 from cutesmith_server.documents import Text
 from cutesmith_server.outlines import Outline
 from cutesmith_server.protocol import DIAGNOSTIC_SOURCE
@@ -20,14 +23,42 @@ NO_INPUTS = "no-inputs"
 _MOST = 5  # of one class
 
 
-def diagnostics(view: ClassView, outline: Outline, text: Text, *, with_related: bool) -> list[types.Diagnostic]:
-    """A failing candidate: warnings with the candidate's lines. A kernel ready: information with its figures.
+@dataclass(frozen=True)
+class Shown:
+    """What the editor shows of a diagnostic. Without `related`, places are told in the message."""
 
-    `with_related`: the editor shows related locations; else they are told in the message."""
+    related: bool = True
+    links: bool = True
+
+
+def diagnostics(view: ClassView, outline: Outline, text: Text, shown: Shown) -> list[types.Diagnostic]:
+    """A failing candidate: warnings with the candidate's lines. A kernel ready: information with its figures."""
     if view.found is None:
         return []
     where = text.range_of(view.found.name_range.start, view.found.name_range.end)
-    return [_diagnostic(where, *entry, with_related=with_related) for entry in _entries(view, outline)][:_MOST]
+    return [_diagnostic(where, *entry, shown) for entry in _entries(view, outline)][:_MOST]
+
+
+def diagnostics_within(path: Path, text: Text, views: Iterable[ClassView], shown: Shown) -> list[types.Diagnostic]:
+    """What was found in an open kernel file, on its lines, while the file is the one that was judged."""
+    found: list[types.Diagnostic] = []
+    for view in views:
+        outcome = view.outcome
+        judged = outcome.report.judged if outcome and outcome.report and not outcome.succeeded else None
+        if outcome is None or judged is None or judged.id != candidate_id(text.content.replace("\r\n", "\n")):
+            continue
+        findings = [each for each in errors_of(outcome) if each.file == str(path) and each.line is not None]
+        found += [_on_line(finding, text, shown) for finding in findings]
+    return found
+
+
+def _on_line(finding: Finding, text: Text, shown: Shown) -> types.Diagnostic:
+    assert finding.line is not None
+    where = text.line_range(finding.line)
+    severity = types.DiagnosticSeverity.Warning
+    if finding.severity == "error":
+        severity = types.DiagnosticSeverity.Error
+    return _diagnostic(where, severity, finding.kind, finding.message, [], shown)
 
 
 _Entry = tuple[types.DiagnosticSeverity, str, str, "list[Finding]"]
@@ -65,15 +96,21 @@ def _diagnostic(
     code: str,
     message: str,
     findings: list[Finding],
-    *,
-    with_related: bool,
+    shown: Shown,
 ) -> types.Diagnostic:
     placed = [finding for finding in findings if finding.file is not None and finding.line is not None]
-    if placed and not with_related:
+    if placed and not shown.related:
         message += "".join(f" ({finding.file}:{finding.line})" for finding in placed)
-    related = [_related(finding) for finding in placed] if with_related else None
+    related = [_related(finding) for finding in placed] if shown.related else None
+    link = codes.link(code) if shown.links else None
     return types.Diagnostic(
-        where, message, severity, code, source=DIAGNOSTIC_SOURCE, related_information=related or None
+        where,
+        message,
+        severity,
+        code,
+        code_description=types.CodeDescription(link) if link else None,
+        source=DIAGNOSTIC_SOURCE,
+        related_information=related or None,
     )
 
 

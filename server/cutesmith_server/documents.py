@@ -29,6 +29,14 @@ class Text:
     def range_of(self, start: int, end: int) -> types.Range:
         return types.Range(self._position_at(start), self._position_at(end))
 
+    def line_range(self, number: int) -> types.Range:
+        """A line's text without its indentation; `number` counts from 1."""
+        start = self.lines.offset(Position(max(number - 1, 0), 0))
+        end = self.lines.offset(Position(max(number - 1, 0), len(self.content)))
+        row = self.content[start:end]
+        indented = start + len(row) - len(row.lstrip())
+        return self.range_of(indented, indented + len(row.strip()))
+
     def changed(self, change: types.TextDocumentContentChangeEvent) -> Text:
         if isinstance(change, types.TextDocumentContentChangeWholeDocument):
             return Text(change.text, self.encoding)

@@ -32,6 +32,7 @@ async def start(studio: Studio, key: ClassKey, candidate: Path | None = None, *,
     job = replace(_job(studio, key, kind, candidate), proposer="llm" if with_model else "auto")
     before = studio.sessions.get(key, Session())
     studio.sessions[key] = sessions.started(before, kind, digest, queued=studio.jobs.would_queue())
+    studio.logs.begin(key, f"{kind} {key.path}::{key.qualname} (device {job.device})")
     studio.jobs.submit(key, job)
     studio.refresh(key.path)
     title = f"CuTe kernel for {key.qualname}" if candidate is None else f"Validating {candidate.name}"

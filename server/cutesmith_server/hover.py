@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from cutesmith_server import wording
+from cutesmith_server.conditions import reasons, reasons_of_file
 from cutesmith_server.jobs import ClassKey
 from cutesmith_server.views import ClassView
 
 if TYPE_CHECKING:
-    from cutesmith_evaluator.types import Candidate
+    from cutesmith_evaluator.types import Candidate, Timing
     from cutesmith_server.documents import Document
     from cutesmith_server.report import Report
     from cutesmith_server.studio import Studio
@@ -48,8 +49,23 @@ def hover_text(view: ClassView) -> str:
     if view.verdict is not None and view.verdict.report is not None:
         lines += _verdict(view.verdict.report)
     if view.state in ("ready", "compiled", "accepted"):
-        lines.append(wording.NO_GRAD_NOTE)
+        lines += [_when_not(view), wording.NO_GRAD_NOTE]
     return "\n\n".join(line for line in lines if line)
+
+
+def _when_not(view: ClassView) -> str:
+    """Why the kernel may not be running: what its own file says."""
+    found = _reasons(view)
+    if not found:
+        return ""
+    return "The original code runs instead, wherever one of these holds:\n" + "\n".join(f"- {each}" for each in found)
+
+
+def _reasons(view: ClassView) -> tuple[str, ...]:
+    if view.has_kernel and view.found is not None:
+        return reasons_of_file(view.key.path.with_name(f"{view.found.kernel}.py"))
+    report = view.outcome.report if view.outcome else None
+    return reasons(report.kernel.source) if report is not None and report.kernel is not None else ()
 
 
 def _verdict(report: Report) -> list[str]:
@@ -71,7 +87,15 @@ def _candidate(candidate: Candidate) -> list[str]:
     if candidate.error is not None:
         lines.append(f"Against fp64: {wording.error_against_fp64(candidate.error)}.")
     if candidate.timing is not None:
-        lines.append(f"Measured on {candidate.timing.device}: {wording.timing(candidate.timing)}.")
+        lines += [
+            f"Measured on {candidate.timing.device}: {wording.timing(candidate.timing)}.",
+            _table(candidate.timing),
+        ]
     lines += [finding.message for finding in candidate.findings if finding.kind == "emulated-in-part"]
     lines += [f"{wording.resources(kernel)}." for kernel in candidate.resources]
     return lines
+
+
+def _table(timing: Timing) -> str:
+    rows = [f"| {arm.name} | {arm.median_ms:.4g} ms | {arm.low_ms:.4g}–{arm.high_ms:.4g} ms |" for arm in timing.arms]
+    return "\n".join(["| arm | median | 95 % interval |", "| --- | --- | --- |", *rows])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lsprotocol import types
 
-from cutesmith_server import protocol
+from cutesmith_server import protocol, wording
 from cutesmith_server.documents import Text
 from cutesmith_server.views import ClassView
 
@@ -23,7 +25,7 @@ def lenses(view: ClassView, text: Text) -> list[types.CodeLens]:
 
 
 def _entries(view: ClassView) -> list[tuple[str, str]]:
-    decide = [("Accept", protocol.ACCEPT), ("Reject", protocol.REJECT)]
+    decide = [("Review", protocol.REVIEW), ("Accept", protocol.ACCEPT), ("Reject", protocol.REJECT)]
     match view.state:
         case "idle" | "cancelled":
             return [("Generate CuTe kernel", protocol.GENERATE)]
@@ -44,8 +46,22 @@ def _entries(view: ClassView) -> list[tuple[str, str]]:
 def _progress(view: ClassView) -> str:
     running = view.session.running
     assert running is not None
-    return f"{running.stage}: {running.message}" if running.message else running.stage
+    shown = f"{running.stage}: {running.message}" if running.message else running.stage
+    best = _best_so_far(running.best)
+    return f"{_short(shown, _SHORT - len(best) - 3)} · {best}" if best else shown
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _SHORT else text[: _SHORT - 1].rstrip() + "…"
+def _best_so_far(best: dict[str, Any] | None) -> str:
+    """The best candidate of a running job in a few words, once one was timed or validated."""
+    match best:
+        case {"speedup": {"compile": float(ratio)}}:
+            return f"best {wording.ratio(ratio)} vs torch.compile"
+        case {"speedup": {"eager": float(ratio)}}:
+            return f"best {wording.ratio(ratio)} vs eager"
+        case {"ok": True}:
+            return "one is right"
+    return ""
+
+
+def _short(text: str, most: int = _SHORT) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"

@@ -20,11 +20,26 @@ REMOVE = "cutesmith.remove"
 CHECK = "cutesmith.check"
 REVIEW = "cutesmith.review"
 ADD_INPUTS = "cutesmith.addInputs"
-COMMANDS = (GENERATE, IMPROVE, CANCEL, ACCEPT, REJECT, REMOVE, CHECK, REVIEW, ADD_INPUTS)
+ACCEPT_FILE = "cutesmith.acceptFile"
+SHOW_JOB_LOG = "cutesmith.showJobLog"
+COMMANDS = (
+    GENERATE,
+    IMPROVE,
+    CANCEL,
+    ACCEPT,
+    ACCEPT_FILE,
+    REJECT,
+    REMOVE,
+    CHECK,
+    REVIEW,
+    ADD_INPUTS,
+    SHOW_JOB_LOG,
+)
 
 JOBS = "cutesmith/jobs"
 JOB_CHANGED = "cutesmith/jobChanged"
 METHODS = (JOBS, JOB_CHANGED)
+SERVER_STATUS = "experimental/serverStatus"  # as rust-analyzer has it
 
 SETTINGS = ("interpreter", "device", "archs", "trusted")
 

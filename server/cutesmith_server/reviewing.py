@@ -12,8 +12,18 @@ from cutesmith_server.errors import RefusedError
 from cutesmith_server.views import ClassView, errors_of
 
 if TYPE_CHECKING:
+    from cutesmith_server.jobs import ClassKey
     from cutesmith_server.sessions import Outcome
     from cutesmith_server.studio import Studio
+
+_PREFACE = """\
+What accepting changes in your file. Nothing has been changed yet.
+
+The first hunk imports the kernel's module (in a package: relatively); that loads torch and nothing else.
+The second hands over to the kernel, at the top of forward, wherever `supports` is true; everywhere else (training,
+other devices, dtypes and shapes) the code below it runs as before. "Remove CuTe kernel" takes both out again.
+
+"""
 
 _Place = tuple[Path, int | None]  # file, 1-based line
 
@@ -26,6 +36,17 @@ async def review(studio: Studio, view: ClassView) -> None:
     opened = [await studio.client.open(uris.from_path(path), _line(line)) for path, line in places]
     if not all(opened):
         studio.client.say("To read: " + ", ".join(str(path) for path, _ in places))
+
+
+async def show_job_log(studio: Studio, key: ClassKey) -> None:
+    """Opens what the class's last job said. Raises RefusedError when it has had none since the server began."""
+    text = studio.logs.text(key)
+    if not text:
+        raise RefusedError(f"No job on {key.qualname} has run since the server began: generate a kernel first.")
+    path = studio.scratch / f"{key.qualname}.log"
+    path.write_text(text, encoding="utf-8")
+    if not await studio.client.open(uris.from_path(path)):
+        studio.client.say(f"To read: {path}")
 
 
 def _places(studio: Studio, view: ClassView) -> list[_Place]:
@@ -50,7 +71,7 @@ def _of_outcome(studio: Studio, outcome: Outcome) -> list[_Place]:
 
 def _patch(studio: Studio, name: str, patch: str) -> Path:
     path = studio.scratch / f"{name}.diff"
-    path.write_text(patch, encoding="utf-8")
+    path.write_text(_PREFACE + patch, encoding="utf-8")
     return path
 
 

@@ -9,8 +9,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lsprotocol import types
-
 from cutesmith_server import sessions, uris
 from cutesmith_server.agent_process import ConsentAsked
 from cutesmith_server.client import Client
@@ -18,6 +16,7 @@ from cutesmith_server.consenting import Consents
 from cutesmith_server.documents import Document, Documents, Text
 from cutesmith_server.drift import content_id, drift_of
 from cutesmith_server.errors import RefusedError
+from cutesmith_server.job_logs import JobLogs
 from cutesmith_server.jobs import ClassKey, JobEvent, Supervisor
 from cutesmith_server.outlines import Outline, Outlines, outline_of_file
 from cutesmith_server.progress import ProgressBars
@@ -50,6 +49,7 @@ class Studio:
         self.settings = Settings()
         self.jobs = Supervisor(self._job_event)
         self.bars = ProgressBars(server, self.client)
+        self.logs = JobLogs()
         self.trust = TrustGate(self._ask_for_trust)
         self._consents = Consents(self)
         self.sessions: dict[ClassKey, Session] = {}
@@ -229,7 +229,12 @@ class Studio:
             self._clear_outside_change(document)
         self._telling.states(self.view(key) for key in self.sessions if key.path == path)
         if document is not None:
-            self._telling.diagnostics(document.uri, self._diagnostics(document))
+            self._publish(document)
+
+    def _publish(self, document: Document) -> None:
+        from cutesmith_server.publishing import diagnostics_of
+
+        self._telling.diagnostics(document.uri, diagnostics_of(self, document))
 
     def _clear_outside_change(self, document: Document) -> None:
         flagged = [
@@ -239,16 +244,10 @@ class Studio:
             for key in flagged:
                 self.sessions[key] = sessions.seen_on_disk(self.sessions[key], differs=False)
 
-    def _diagnostics(self, document: Document) -> list[types.Diagnostic]:
-        from cutesmith_server.diagnostics import diagnostics
-
-        outline, related = self._outlines.of(document), self.client.shows_related_information
-        views = self.views(document)
-        return [found for view in views for found in diagnostics(view, outline, document.text, with_related=related)]
-
     def _job_event(self, key: ClassKey, event: JobEvent) -> None:
         session = sessions.after(self.sessions[key], event)
         self.sessions[key] = session
+        self.logs.note(key, event)
         if isinstance(event, ConsentAsked):
             self._consents.asked(key, event)
         if session.running is not None:
@@ -259,7 +258,15 @@ class Studio:
             self.bars.end(key, view.message or view.state)
             self._note_validated(key, view)
             self._consents.ended(key)
+            self._publish_kernels()
         self.refresh(key.path)
+
+    def _publish_kernels(self) -> None:
+        from cutesmith_server.publishing import is_kernel
+
+        for document in self.documents:
+            if is_kernel(document):
+                self._publish(document)
 
     def _note_validated(self, key: ClassKey, view: ClassView) -> None:
         """An accepted kernel that was edited and then validated is proved again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
@@ -29,6 +29,7 @@ class Telling:
         self._client = client
         self._states: dict[ClassKey, JobState] = {}
         self._published: dict[str, list[types.Diagnostic]] = {}
+        self._status: dict[str, Any] = {}
         self._lens_refresh: asyncio.TimerHandle | None = None
 
     def states(self, views: Iterable[ClassView]) -> None:
@@ -38,6 +39,16 @@ class Telling:
             self._server.protocol.notify(protocol.JOB_CHANGED, state.as_wire())
         if news:
             self._refresh_lenses_soon()
+            self._tell_status()
+
+    def _tell_status(self) -> None:
+        """One line on all classes, for editors that show one."""
+        if not self._client.shows_server_status:
+            return
+        status = _status(self._states.values())
+        if status != self._status:
+            self._status = status
+            self._server.protocol.notify(protocol.SERVER_STATUS, status)
 
     def diagnostics(self, uri: str, found: list[types.Diagnostic]) -> None:
         if self._published.get(uri, []) != found:
@@ -47,4 +58,15 @@ class Telling:
     def _refresh_lenses_soon(self) -> None:
         loop = asyncio.get_running_loop()
         if self._lens_refresh is None or self._lens_refresh.when() <= loop.time():
-            self._lens_refresh = loop.call_later(_LENS_REFRESH_S, self._client.refresh_lenses)
+            self._lens_refresh = loop.call_later(_LENS_REFRESH_S, self._client.refresh)
+
+
+def _status(states: Iterable[JobState]) -> dict[str, Any]:
+    """rust-analyzer's ServerStatusParams: quiescent while no job runs."""
+    known = list(states)
+    running = sorted(each.class_name for each in known if each.state == "running")
+    offered = sum(each.state in ("ready", "compiled") for each in known)
+    message = f"Making a CuTe kernel for {', '.join(running)}" if running else ""
+    if not running and offered:
+        message = f"{offered} CuTe kernel{'s' * (offered > 1)} on offer"
+    return {"health": "ok", "quiescent": not running, "message": message}

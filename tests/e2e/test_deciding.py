@@ -174,4 +174,4 @@ async def test_a_kernel_on_offer_outlives_the_editor(offered):
         assert "new_gelu_cute" not in path.read_text()  # accepted in a buffer that was never saved
         uri = session.open(path)
         await session.state("compiled")
-        assert await session.lenses(uri) == ["compiled, not validated", "Accept", "Reject"]
+        assert await session.lenses(uri) == ["compiled, not validated", "Review", "Accept", "Reject"]

@@ -42,7 +42,7 @@ async def test_from_opening_a_file_to_an_accepted_kernel(project):
         assert end.message == "compiled, not validated"
 
         await session.until(lambda: session.lens_refreshes)
-        assert await session.lenses(uri) == ["compiled, not validated", "Accept", "Reject"]
+        assert await session.lenses(uri) == ["compiled, not validated", "Review", "Accept", "Reject"]
         (diagnostic,) = await session.until(lambda: session.diagnostics(uri))
         assert (diagnostic.source, diagnostic.code) == ("cutesmith", "kernel-compiled")
         assert diagnostic.severity == types.DiagnosticSeverity.Information

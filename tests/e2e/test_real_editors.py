@@ -33,7 +33,7 @@ def unchanged_but_for_the_kernel(project: Path, original: str) -> bool:
 def test_neovim_0_11_does_the_whole_job(project):
     original = (project / "new_gelu.py").read_text()
     said = steps([NEOVIM, "--headless", "-u", "NONE", "-i", "NONE", "-n", "-l", SCRIPTS / "neovim.lua"], project)
-    offered = "compiled, not validated | Accept | Reject"
+    offered = "compiled, not validated | Review | Accept | Reject"
     assert said == {
         "lenses": "Generate CuTe kernel",
         "generated, lenses": offered,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,79 +12,24 @@ from hypothesis import strategies as st
 from lsprotocol import types
 from rich.console import Console
 
+from class_views import ACCEPTED, DIGEST, OUTLINE, PROVED, TEXT, candidate, ended, report, running, timing, view
 from cutesmith_evaluator.types import (
-    Arm,
-    Candidate,
-    ErrorFigures,
-    ErrorPair,
     Finding,
     Resources,
     Speedup,
-    Timing,
 )
 from cutesmith_server import sessions
 from cutesmith_server.agent_process import CandidateJudged, Died, Done, StageReached
 from cutesmith_server.cli.shown import show_report
-from cutesmith_server.diagnostics import diagnostics
+from cutesmith_server.diagnostics import Shown, diagnostics
 from cutesmith_server.documents import Text
 from cutesmith_server.hover import hover_text
-from cutesmith_server.jobs import Cancelled, ClassKey
+from cutesmith_server.jobs import Cancelled
 from cutesmith_server.lenses import lenses
 from cutesmith_server.outlines import outline_of
 from cutesmith_server.report import read_report
 from cutesmith_server.sessions import Session
 from cutesmith_server.views import ClassView
-
-TEXT = "from torch import nn\n\n\nclass A(nn.Module):\n    def forward(self, x):\n        return x\n"
-GUARD = "        if a_cute.supports(self, x):\n            return a_cute.forward(self, x)\n"
-ACCEPTED = TEXT.replace("        return x", GUARD + "        return x")
-KEY = ClassKey(Path("/project/a.py"), "A")
-OUTLINE = outline_of(TEXT)
-DIGEST = OUTLINE.digest("A") or ""
-ERROR = ErrorFigures(2e-7, 1.5e-7, 1.33, "max", ErrorPair(1e-7, 2e-7), ErrorPair(1e-7, 1.5e-7), True)
-
-
-def timing(median_ms: float = 0.0634) -> Timing:
-    arms = [
-        Arm(name, each, each, each, 30) for name, each in (("candidate", median_ms), ("eager", 0.3), ("compile", 0.13))
-    ]
-    return Timing("NVIDIA H200", tuple(arms), 4200.0, 2**28, 0.98, 0.01)
-
-
-def candidate(**changes: Any) -> Candidate:
-    fields: dict[str, Any] = {"id": "0123456789ab", "origin": "recipe", "stage": "done", "ok": True} | changes
-    return Candidate(**fields)
-
-
-PROVED = candidate(precision="kept", error=ERROR, timing=timing(), speedup=Speedup(4.7, 2.06))
-
-
-def report(best: Candidate | None, *findings: Finding, kernel: bool = True) -> dict[str, Any]:
-    return {
-        "task": {"file": "/project/a.py", "class": "A", "category": "pointwise", "ops": ["aten.relu.default"]},
-        "device": "NVIDIA H200",
-        "arch": "sm_90a",
-        "environment": None,
-        "candidates": [asdict(best)] if best else [],
-        "best": best.id if best and best.ok is not False else None,
-        "stopped": "Stopped because of this.",
-        "findings": [asdict(finding) for finding in findings],
-        "estimate_ms": None,
-        "kernel": {"path": "/project/a_cute.py", "source": "x = 1\n"} if best and kernel else None,
-        "patch": "--- a\n",
-    }
-
-
-def running() -> Session:
-    return sessions.started(Session(), "optimize", DIGEST, queued=False)
-
-
-def ended(data: dict[str, Any]) -> Session:
-    return sessions.after(running(), Done(data, 0))
-
-
-def view(session: Session, digest: str | None = DIGEST, text: str = TEXT, drift: str = "") -> ClassView:
-    return ClassView(KEY.path.as_uri(), KEY, outline_of(text).named("A"), session, digest, drift)
 
 
 def titles(shown: ClassView) -> list[str]:
@@ -93,7 +37,7 @@ def titles(shown: ClassView) -> list[str]:
 
 
 def found(shown: ClassView, *, with_related: bool = True) -> list[types.Diagnostic]:
-    return diagnostics(shown, OUTLINE, Text(TEXT), with_related=with_related)
+    return diagnostics(shown, OUTLINE, Text(TEXT), Shown(related=with_related, links=False))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +53,7 @@ def found(shown: ClassView, *, with_related: bool = True) -> list[types.Diagnost
 )
 def test_a_kernel_on_offer_is_headed_by_its_figure(best, said):
     shown = view(ended(report(best)))
-    assert titles(shown) == [said, "Accept", "Reject"]
+    assert titles(shown) == [said, "Review", "Accept", "Reject"]
     (diagnostic,) = found(shown)
     assert diagnostic.message == f"CuTe kernel for A: {said}."
     assert diagnostic.code == ("kernel-compiled" if best.ok is None else "kernel-ready")
@@ -179,7 +123,7 @@ def test_inputs_added_after_a_failure_settle_it():
     shown = view(ended(report(None, Finding("no-inputs", "a.py does not say how to call A."))))
     assert [each.code for each in found(shown)] == ["no-inputs"]
     text = TEXT + "\n\ndef get_inputs():\n    return []\n"
-    assert diagnostics(shown, outline_of(text), Text(text), with_related=True) == []
+    assert diagnostics(shown, outline_of(text), Text(text), Shown()) == []
 
 
 def test_a_long_reason_is_cut_in_the_lens_only():
@@ -203,7 +147,7 @@ def test_a_running_job_shows_its_stage_and_its_best_so_far():
     assert (state.state, state.stage, state.message) == ("running", "compile", "compiling for sm_90a")
     assert state.best is not None
     assert state.best["id"] == PROVED.id
-    assert titles(view(session)) == ["compile: compiling for sm_90a", "Cancel"]
+    assert titles(view(session)) == ["compile: compiling for sm_90a · best 2.1× vs torch.compile", "Cancel"]
 
 
 def test_an_accepted_kernel_that_drifted_warns():

@@ -9,11 +9,13 @@ export const ServerCommand = {
   improve: 'cutesmith.improve',
   cancel: 'cutesmith.cancel',
   accept: 'cutesmith.accept',
+  acceptFile: 'cutesmith.acceptFile',
   reject: 'cutesmith.reject',
   remove: 'cutesmith.remove',
   check: 'cutesmith.check',
   review: 'cutesmith.review',
   addInputs: 'cutesmith.addInputs',
+  showJobLog: 'cutesmith.showJobLog',
 } as const;
 export type ServerCommand = (typeof ServerCommand)[keyof typeof ServerCommand];
 
