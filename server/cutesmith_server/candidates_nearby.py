@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from stat import S_ISREG
 
 from cutesmith_agent.source.naming import snake_case
 from cutesmith_server.outlines import Outline
@@ -28,7 +29,7 @@ def is_candidate(path: Path, text: str) -> bool:
 def candidates_for(module: Path, qualname: str, open_files: Iterable[tuple[Path, str]]) -> Iterator[Path]:
     """Candidates for one class: its kernel file, then open `ModelNew` files."""
     beside = module.with_name(f"{snake_case(qualname)}{_KERNEL_SUFFIX}")
-    if beside.exists():
+    if beside.is_file():
         yield beside
     yield from (path for path, text in open_files if path not in (beside, module) and _MODEL_NEW.search(text))
 
@@ -52,6 +53,8 @@ def _is_meant(candidate: Path, qualname: str) -> bool:
 def _skimmed(path: Path) -> tuple[str, ...]:
     try:
         stat = path.stat()
+        if not S_ISREG(stat.st_mode):  # reading a pipe may never end
+            return ()
         return _class_names(path, stat.st_mtime_ns, stat.st_size)
     except OSError:
         return ()

@@ -86,6 +86,6 @@ def _python_files(root: Path) -> Iterator[Path]:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return path.read_bytes() if path.is_file() else b""  # reading a pipe may never end
     except OSError:
         return b""

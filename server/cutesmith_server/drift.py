@@ -33,6 +33,8 @@ def drift_of(key: ClassKey, found: ModuleClass, accepted: Decision | None, diges
 
 def content_id(path: Path) -> str | None:
     """The candidate id a file's content has, line ends aside; None when there is no readable file."""
+    if not path.is_file():
+        return None
     try:
         return hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()[:12]
     except OSError:

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from typing import Any
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
 
@@ -23,6 +23,14 @@ class CuteSmithProtocol(LanguageServerProtocol):
                 answer = self._send_response if "method" in data else self._handle_response
                 answer(number, error=error.to_response_error())
             raise
+
+    def handle_message(self, message: Any) -> None:
+        """As pygls does, which leaves requests after a shutdown without an answer."""
+        if self._shutdown and hasattr(message, "id") and hasattr(message, "method"):
+            refusal = JsonRpcInvalidRequest("The server is shutting down.")
+            self._send_response(message.id, error=refusal.to_response_error())
+            return
+        super().handle_message(message)
 
     @lsp_method(types.SHUTDOWN)
     def lsp_shutdown(self, *arguments: Any) -> Generator[Any, Any, None]:

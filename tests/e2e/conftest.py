@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hanging_job import HANGS
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -24,6 +26,18 @@ def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def project(tmp_path: Path) -> Path:
     """A project with the tanh-GELU example."""
     return _new_project(tmp_path / "project")
+
+
+@pytest.fixture
+def slow(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file whose import never ends, in a project whose temporary files can be counted."""
+    scratch = project.parent / "tmp"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    monkeypatch.setenv("CUTESMITH_SANDBOX", "0")  # the module says by a file that it runs
+    path = project / "slow.py"
+    path.write_text(HANGS)
+    return path
 
 
 @pytest.fixture(scope="session")

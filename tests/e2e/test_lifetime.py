@@ -12,63 +12,12 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 
-from cutesmith_evaluator.processes import descendants
-from scripted_editor import Editor, editor
+from hanging_job import hanging
+from scripted_editor import editor
 
 pytestmark = pytest.mark.asyncio
 
 TRUSTED = {"trusted": True, "device": "none"}
-
-# Says that it runs, then hangs where no Python signal handler can reach it.
-HANGS = """\
-import ctypes
-from pathlib import Path
-
-import torch
-from torch import nn
-
-Path(__file__).with_name("running").touch()
-ctypes.PyDLL(None).sleep(600)
-
-
-class Slow(nn.Module):
-    def forward(self, x):
-        return x
-
-
-class Slower(nn.Module):
-    def forward(self, x):
-        return x
-
-
-class Slowest(nn.Module):
-    def forward(self, x):
-        return x
-"""
-
-
-@pytest.fixture
-def slow(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file whose import never ends, in a project whose temporary files can be counted."""
-    scratch = project.parent / "tmp"
-    scratch.mkdir()
-    monkeypatch.setenv("TMPDIR", str(scratch))
-    monkeypatch.setenv("CUTESMITH_SANDBOX", "0")  # the module says by a file that it runs
-    path = project / "slow.py"
-    path.write_text(HANGS)
-    return path
-
-
-async def hanging(session: Editor, path: Path, qualname: str = "Slow") -> list[int]:
-    """A job in the middle of the user's code. Returns the processes below the server."""
-    uri = session.open(path)
-    assert await session.run("generate", uri, qualname)
-    await session.until(path.with_name("running").exists, 60.0)
-    server = session.client._server
-    assert server is not None
-    started = descendants(server.pid)
-    assert len(started) >= 2  # the agent and its worker
-    return started
 
 
 def alive(pids: list[int]) -> list[int]:
