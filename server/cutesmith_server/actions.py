@@ -111,8 +111,8 @@ def _quick_fixes(view: ClassView, diagnostics: Sequence[types.Diagnostic]) -> It
     if failed and outcome is not None and outcome.report is not None and outcome.report.judged is not None:
         yield _fix(view, "Open the candidate that failed", protocol.REVIEW, failed)
         yield _fix(view, "Ask a language model, with this feedback", protocol.IMPROVE, failed)
-    if failed or lacking:
-        yield _fix(view, "Show the job's log", protocol.SHOW_JOB_LOG, failed or lacking)
+    if failed:
+        yield _fix(view, "Show the job's log", protocol.SHOW_JOB_LOG, failed)
 
 
 def _fix(view: ClassView, title: str, command: str, fixes: list[types.Diagnostic]) -> _Offer:
