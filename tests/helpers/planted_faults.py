@@ -22,7 +22,22 @@ FAULTS = {
     "returns_a_copy_of_its_input": Fault(
         "def forward(module, x):\n    return x.clone()\n", "wrong-values", "all elements"
     ),
-    "writes_nothing": Fault("def forward(module, x):\n    return torch.empty_like(x)\n", "not-repeatable"),
+    "writes_nothing": Fault(
+        "def forward(module, x):\n    return torch.empty_like(x)\n",
+        "not-repeatable",
+        "nothing writes 2,560 of 2,560 elements (all elements)",
+    ),
+    "leaves_a_block_unwritten": Fault(
+        """
+def forward(module, x):
+    out, right = torch.empty_like(x), softmax(x * module.weight)
+    out[:, :20] = right[:, :20]
+    out[:32] = right[:32]
+    return out
+""",
+        "not-repeatable",
+        "nothing writes 640 of 2,560 elements (only the last 20 columns of 32 rows), the first [32, 20]",
+    ),
     "leaves_the_tail": Fault(
         """
 def forward(module, x):
@@ -54,10 +69,14 @@ def forward(module, x):
         "every 8th row, from row 5",
     ),
     "computes_in_half": Fault(
-        "def forward(module, x):\n    return softmax((x * module.weight).half()).float()\n", "lowered-precision"
+        "def forward(module, x):\n    return softmax((x * module.weight).half()).float()\n",
+        "lowered-precision",
+        "every value is a float16 or TF32 number",
     ),
     "computes_in_bfloat16": Fault(
-        "def forward(module, x):\n    return softmax((x * module.weight).bfloat16()).float()\n", "lowered-precision"
+        "def forward(module, x):\n    return softmax((x * module.weight).bfloat16()).float()\n",
+        "lowered-precision",
+        "every value is a bfloat16 number",
     ),
     "writes_its_input": Fault(
         """
@@ -140,6 +159,15 @@ def forward(module, x):
     return known[key].clone()
 """,
         "wrong-values",
+        "they are what the call on the task's inputs",
+    ),
+    "shifted_by_one": Fault(
+        "def forward(module, x):\n    return softmax(x * module.weight).roll(1, 1)\n",
+        "wrong-values",
+        "each is its previous one's in dimension 1",
+    ),
+    "half_the_sum": Fault(
+        "def forward(module, x):\n    return softmax(x * module.weight) * 2\n", "wrong-values", "2 times too large"
     ),
     "hides_nan": Fault(
         "def forward(module, x):\n    return softmax(torch.nan_to_num(x) * module.weight)\n",

@@ -222,10 +222,11 @@ def _judge_precision(outcome: Outcome, file: str) -> None:
     if outcome.precision != "lowered" or outcome.worst is None:
         return
     figures = outcome.worst.figures(outcome.kernelbench_ok)
+    seen = f" ({outcome.worst.rounding})" if outcome.worst.rounding else ""
     message = (
         f"Precision is lowered: on {outcome.worst_label} the {figures.figure} error against float64 is "
-        f"{figures.candidate:.2g}, {figures.ratio:.3g} times eager's {figures.eager:.2g}; keep the reference's dtype "
-        f"throughout and use exact functions{_MAYBE_WRONG if figures.ratio > _FAR else ''}."
+        f"{figures.candidate:.2g}, {figures.ratio:.3g} times eager's {figures.eager:.2g}{seen}; keep the reference's "
+        f"dtype throughout and use exact functions{_MAYBE_WRONG if figures.ratio > _FAR else ''}."
     )
     outcome.findings.append(Finding("lowered-precision", message, None, file))
 

@@ -14,12 +14,24 @@ from cutesmith_evaluator.worker.checks_case import Outputs, Result
 from cutesmith_evaluator.worker.checks_layout import name_of
 from cutesmith_evaluator.worker.checks_state import tf32_possible
 from cutesmith_evaluator.worker.inputs import Inputs, tensors
-from cutesmith_evaluator.worker.numerics import Closeness, Comparison, chunks, flat, is_floating, limit, ulp, wrong
+from cutesmith_evaluator.worker.numerics import (
+    Closeness,
+    Comparison,
+    Measured,
+    chunks,
+    flat,
+    is_floating,
+    limit,
+    ulp,
+    wrong,
+)
 from cutesmith_evaluator.worker.numerics_bits import differing, equal_bits, special_differs
 from cutesmith_evaluator.worker.numerics_float64 import Float64, NoFloat64Error, NoRoomError
 from cutesmith_evaluator.worker.numerics_patterns import WrongElements
+from cutesmith_evaluator.worker.numerics_values import rounding_pattern, value_pattern
 
 Differs = Callable[..., Tensor]  # (got, expected…) → bool
+_REMEMBERED, _REMEMBERED_CHECKS = 16 << 20, 4  # bytes of outputs that are kept, and of how many checks
 Slice = tuple[slice | None, list[Tensor]]
 
 
@@ -39,6 +51,7 @@ class Comparer:
         self._host = host
         self._file = file
         self._tf32_matters: bool | None = None
+        self._earlier: dict[str, list[Tensor]] = {}  # small outputs of the last checks, on the CPU
         self.state_changed()
 
     def state_changed(self) -> None:
@@ -55,11 +68,21 @@ class Comparer:
         for place, (got, eager) in enumerate(zip(outputs.got, outputs.eager, strict=True)):
             found = self._plainly_wrong(outputs, place)
             if found.count:
-                result.findings.append(self._finding(outputs, place, found))
+                result.findings.append(
+                    self._finding(outputs, place, found, partial(_plainly, strict=outputs.case.strict))
+                )
             if outputs.case.own and is_floating(eager):
                 result.kernelbench_ok &= _kernelbench_ok(got, eager)
         if not result.findings:
             self._measure(outputs, result)
+        self._remember(outputs)
+
+    def _remember(self, outputs: Outputs) -> None:
+        if sum(each.numel() * each.element_size() for each in outputs.got) <= _REMEMBERED:
+            self._earlier.pop(outputs.case.label, None)
+            self._earlier[outputs.case.label] = [each.cpu() for each in outputs.got]
+            if len(self._earlier) > _REMEMBERED_CHECKS:
+                del self._earlier[next(iter(self._earlier))]
 
     def _plainly_wrong(self, outputs: Outputs, place: int) -> WrongElements:
         """Integers that are not eager's; NaN and infinities that are neither eager's nor the float64 reference's."""
@@ -85,9 +108,10 @@ class Comparer:
                 continue
             result.unmeasured = not self.has_room(outputs.case.inputs)
             if not result.unmeasured:
-                result.measured.append(measured)
+                result.measured.append(self._with_rounding(measured, outputs, place))
             if wrong(measured.candidate, measured.default, measured.step):
-                result.findings.append(self._finding(outputs, place, self._beyond(outputs, place, comparison)))
+                far = partial(_far, threshold=_threshold(comparison))
+                result.findings.append(self._finding(outputs, place, self._beyond(outputs, place, far), far))
 
     def _errors(self, outputs: Outputs) -> dict[int, Comparison]:
         """Output's place → its errors, for the floating ones."""
@@ -107,13 +131,16 @@ class Comparer:
                 comparison.add(got, eager, usual, reference[place], _of(outputs.judged[place], rows))
         return sums
 
-    def _beyond(self, outputs: Outputs, place: int, comparison: Comparison) -> WrongElements:
+    def _with_rounding(self, measured: Measured, outputs: Outputs, place: int) -> Measured:
+        if measured.precision == "kept":
+            return measured
+        return replace(measured, rounding=rounding_pattern(outputs.got[place], outputs.eager[place]))
+
+    def _beyond(self, outputs: Outputs, place: int, far: Differs) -> WrongElements:
         """The elements whose errors break the bound: on the maximum, else on the root mean square."""
-        threshold = _threshold(comparison)
         got = outputs.got[place]
         found = _wrong_elements(got)
         for rows, reference in self._references(outputs):
-            far = lambda mine, theirs: (mine.double() - theirs).abs() > threshold  # noqa: E731
             values = _filled(_part(got, rows), reference[place], _of(outputs.judged[place], rows))
             _collect(found, far, _offset(got, rows), values, reference[place])
         return found
@@ -148,10 +175,20 @@ class Comparer:
             self._tf32_matters = not all(map(equal_bits, default, outputs.eager))
         return default if self._tf32_matters else []
 
-    def _finding(self, outputs: Outputs, place: int, found: WrongElements) -> Finding:
+    def _finding(self, outputs: Outputs, place: int, found: WrongElements, differs: Differs) -> Finding:
         output = name_of(place, len(outputs.got)).lower()
-        message = f"On {outputs.case.label}{self.state_words}, {found.sentence(output)}."
+        earlier = {label: results[place] for label, results in self._earlier.items() if place < len(results)}
+        words = value_pattern(outputs.got[place], outputs.eager[place], differs, earlier)
+        message = f"On {outputs.case.label}{self.state_words}, {found.sentence(output)}{f'; {words}' if words else ''}."
         return Finding("wrong-values", message, None, self._file)
+
+
+def _plainly(got: Tensor, eager: Tensor, *, strict: bool) -> Tensor:
+    return special_differs(got, eager, strict=strict) if is_floating(eager) else differing(got, eager)
+
+
+def _far(got: Tensor, expected: Tensor, *, threshold: float) -> Tensor:
+    return (got.double() - expected).abs() > threshold
 
 
 def _part(tensor: Tensor, rows: slice | None) -> Tensor:

@@ -20,7 +20,10 @@ from cutesmith_evaluator.worker.checks_layout import layout_findings, share_memo
 from cutesmith_evaluator.worker.checks_state import changes, generators, state, without_tf32
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.inputs import Inputs, tensors
+from cutesmith_evaluator.worker.numerics import chunks
 from cutesmith_evaluator.worker.numerics_bits import Mark, mark
+from cutesmith_evaluator.worker.numerics_patterns import WrongElements
+from cutesmith_evaluator.worker.numerics_values import holds
 
 _SPOILT = 77  # every dtype has it
 _DOUBLED = {"cuda": 1 << 30, "cpu": 64 << 20}  # bytes of inputs of which a second set is made
@@ -174,11 +177,18 @@ class Examiner:
         """`marks`: the first run's."""
         if any(finding.kind == "reuses-output" for finding in result.findings):
             return []
-        why = "it is partly unwritten, threads race, or sums are taken in changing order."
+        differ = [
+            place for place, (before, output) in enumerate(zip(marks, second, strict=False)) if mark(output) != before
+        ]
         return [
-            Finding("not-repeatable", f"Two runs on {case.label} differ in output {place}: {why}", None, self._file)
-            for place, (before, output) in enumerate(zip(marks, second, strict=False))
-            if mark(output) != before
+            Finding(
+                "not-repeatable",
+                f"Two runs on {case.label} differ in output {place}: {_why(output)}.",
+                None,
+                self._file,
+            )
+            for place, output in enumerate(second)
+            if place in differ
         ]
 
     def _sources(self, case: Case) -> list[Tensor]:
@@ -186,3 +196,13 @@ class Examiner:
 
     def _call(self, call: Callable[[], object], doing: str) -> object:
         return guarded(call, "candidate-raises", doing, self.candidate.path, self.device)
+
+
+def _why(output: Tensor) -> str:
+    """Why a run over poison of LARGE_BYTE gave another output than one over other poison."""
+    unwritten = WrongElements(tuple(output.shape), output.device)
+    for start, (line,) in chunks(output) if not output.is_complex() else ():
+        unwritten.add(start, holds(line, LARGE_BYTE), line, line)
+    if not unwritten.count:
+        return "threads race, memory is read that nothing wrote, or sums are taken in changing order"
+    return f"nothing writes {unwritten.places()}"

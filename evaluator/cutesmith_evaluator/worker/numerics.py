@@ -136,6 +136,7 @@ class Measured:
     eager: ErrorPair
     default: ErrorPair
     step: float
+    rounding: str | None = None  # words on a narrower dtype that the output went through, where it shows
 
     @property
     def precision(self) -> Precision:

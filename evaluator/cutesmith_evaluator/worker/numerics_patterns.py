@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+_COUNTED_DIAGONALS = 1 << 20  # of a matrix
 _COUNTED_LINES = 1 << 26  # rows or columns; beyond that their counts would not fit beside a big output
 
 
@@ -24,6 +25,8 @@ class WrongElements:
         self.got = math.nan
         self.rows: Tensor | None = None  # wrong elements in each row
         self.columns: Tensor | None = None
+        self.along: list[Tensor | None] = []  # wrong elements at each index of each dimension
+        self.diagonals = (0, 0)  # the least and the largest column - row, in the last two dimensions
         self._device = device
 
     def add(self, start: int, wrong: Tensor, got: Tensor, expected: Tensor) -> None:
@@ -37,6 +40,7 @@ class WrongElements:
             columns = self.shape[-1] if self.shape else 1
             self.rows = _counters(self.total // columns, self._device)
             self.columns = _counters(columns, self._device)
+            self.along = [_counters(length, self._device) for length in self.shape]
         self.count += places.numel()
         self.last = start + int(places[-1])
         if got.is_floating_point():
@@ -46,10 +50,20 @@ class WrongElements:
     def _count_lines(self, places: Tensor) -> None:
         columns = self.shape[-1] if self.shape else 1
         one = places.new_ones(()).expand(places.shape)
-        if self.rows is not None:
-            self.rows.index_add_(0, places // columns, one)
-        if self.columns is not None:
-            self.columns.index_add_(0, places % columns, one)
+        for counters, indices in ((self.rows, places // columns), (self.columns, places % columns)):
+            if counters is not None:
+                counters.index_add_(0, indices, one)
+        indices, rest = list[Tensor](), places
+        for length in reversed(self.shape):
+            indices.insert(0, rest % length)
+            rest = rest // length
+        for counters, index in zip(self.along, indices, strict=True):
+            if counters is not None:
+                counters.index_add_(0, index, one)
+        if len(indices) > 1:
+            low, high = (indices[-1] - indices[-2]).aminmax()
+            known = self.diagonals if self.count > len(places) else (int(low), int(high))
+            self.diagonals = min(known[0], int(low)), max(known[1], int(high))
 
     def index(self) -> tuple[int, ...]:
         """Index of the first wrong element."""
@@ -57,11 +71,17 @@ class WrongElements:
 
     def pattern(self) -> str | None:
         """The shape that the wrong elements make, in words; None when they make none that is known."""
-        for describe in (_all, _tail, _block, _last_columns, _lines, _every):
+        named = (_box, _last_columns, _lines) if len(self.shape) > 2 else (_last_columns, _lines, _every, _box)
+        for describe in (_all, _tail, _block, *named, _triangle):
             words = describe(self)
             if words:
                 return words
         return None
+
+    def places(self) -> str:
+        """How many elements, which, and from where on."""
+        pattern, place = self.pattern(), ", ".join(map(str, self.index()))
+        return f"{self.count:,} of {self.total:,} elements{f' ({pattern})' if pattern else ''}, the first [{place}]"
 
     def sentence(self, output: str) -> str:
         """What is wrong with `output`, in one clause without an end."""
@@ -124,7 +144,7 @@ def _lines(wrong: WrongElements) -> str | None:
     for name, counts, others in (("row", wrong.rows, wrong.columns), ("column", wrong.columns, wrong.rows)):
         hit = counts.nonzero().squeeze(1)
         if wrong.count == hit.numel() * others.numel():
-            return _spaced(hit, name) or _listed(hit, name)
+            return _spaced(hit, name, counts.numel()) or _listed(hit, name)
     return None
 
 
@@ -132,16 +152,57 @@ def _every(wrong: WrongElements) -> str | None:
     """Every k-th element of a single row."""
     if wrong.columns is None or wrong.total != wrong.columns.numel():
         return None
-    return _spaced(wrong.columns.nonzero().squeeze(1), "element")
+    return _spaced(wrong.columns.nonzero().squeeze(1), "element", wrong.total)
 
 
-def _spaced(hit: Tensor, name: str) -> str | None:
+def _box(wrong: WrongElements) -> str | None:
+    """All elements whose indices lie in one slice of each dimension, in Python's notation."""
+    hits = [counters.nonzero().squeeze(1) for counters in wrong.along if counters is not None]
+    if len(hits) != len(wrong.shape) or wrong.count < 2 or math.prod(map(len, hits)) != wrong.count:
+        return None
+    slices = [_slice(hit, length) for hit, length in zip(hits, wrong.shape, strict=True)]
+    return f"the block [{', '.join(map(str, slices))}]" if all(slices) else None
+
+
+def _slice(hit: Tensor, length: int) -> str | None:
+    """Indices in ascending order as a slice; None where their distances differ."""
+    first, last, count = int(hit[0]), int(hit[-1]), hit.numel()
+    if count == length:
+        return ":"
+    if count == 1:
+        return str(first)
+    step = int(hit[1] - hit[0])
+    if not bool((hit.diff() == step).all()):
+        return None
+    start, stop = str(first) if first else "", str(last + 1) if last + step < length else ""
+    return f"{start}:{stop}" if step == 1 else f"{start}:{stop}:{step}"
+
+
+def _triangle(wrong: WrongElements) -> str | None:
+    """What lies on one side of a diagonal of each matrix of the last two dimensions."""
+    if len(wrong.shape) < 2 or wrong.count < 3 or sum(wrong.shape[-2:]) > _COUNTED_DIAGONALS:
+        return None
+    rows, columns = wrong.shape[-2:]
+    matrices, (low, high) = wrong.total // (rows * columns), wrong.diagonals
+    for side, begin, end, edge in (("above", low, columns, low), ("below", -rows, high, high)):
+        if wrong.count == matrices * sum(_diagonal_length(rows, columns, each) for each in range(begin, end + 1)):
+            return f"the elements on and {side} the diagonal column - row = {edge}"
+    return None
+
+
+def _diagonal_length(rows: int, columns: int, offset: int) -> int:
+    return max(0, min(rows, columns - offset) - max(0, -offset))
+
+
+def _spaced(hit: Tensor, name: str, length: int) -> str | None:
+    """`hit`: at least three indices below `length`, at equal distances of more than one."""
     if hit.numel() < 3:
         return None
-    step = int(hit[1] - hit[0])
+    first, last, step = int(hit[0]), int(hit[-1]), int(hit[1] - hit[0])
     if step == 1 or not bool((hit.diff() == step).all()):
         return None
-    return f"every {_ordinal(step)} {name}, from {name} {int(hit[0]):,}"
+    end = f" to {last:,}" if last + step < length else ""
+    return f"every {_ordinal(step)} {name}, from {name} {first:,}{end}"
 
 
 def _ordinal(number: int) -> str:
