@@ -15,7 +15,13 @@ from cutesmith_evaluator.worker.checks_call import DeviceFaultError
 from cutesmith_evaluator.worker.checks_case import OUT_OF_TIME, TOO_BIG, Case, Result
 from cutesmith_evaluator.worker.checks_compare import Comparer
 from cutesmith_evaluator.worker.checks_conduct import Conduct, conduct_of
-from cutesmith_evaluator.worker.checks_guard import guard_findings, kernel_module, other_dtypes
+from cutesmith_evaluator.worker.checks_guard import (
+    guard_findings,
+    kernel_module,
+    other_dtypes,
+    other_in_training,
+    training_findings,
+)
 from cutesmith_evaluator.worker.checks_redrawn import examine_redrawn, redrawn_case
 from cutesmith_evaluator.worker.checks_run import Examiner
 from cutesmith_evaluator.worker.checks_state import restore_settings, settings
@@ -30,6 +36,7 @@ __all__ = ["DeviceFaultError", "Outcome", "run_checks"]
 
 _ENOUGH_FAILURES = 3  # checks that fail before the rest is left out
 _LAST = {"unsupported-inputs", OUT_OF_TIME}  # findings after which there is no use in going on
+_OF_THE_REFERENCE = {"reference-raises", "random-reference", "stateful-reference"}
 _FEW_BYTES = 1 << 30  # of inputs that are tried in other dtypes
 _ORDER: tuple[Precision, ...] = ("kept", "as eager", "lowered")
 
@@ -162,7 +169,7 @@ def _checked(examiner: Examiner, case: Case, outcome: Outcome) -> bool:
     try:
         result = examine_redrawn(examiner, case) if case.other_state else examiner.examine(case)
     except TaskError as error:
-        if case.own and error.finding.kind in ("reference-raises", "random-reference"):
+        if case.own and error.finding.kind in _OF_THE_REFERENCE:
             raise
         late = error.finding.kind == OUT_OF_TIME and outcome.compared
         result = Result(note="not finished, the time was up") if late else Result([error.finding])
@@ -186,6 +193,7 @@ def _check_guards(examiner: Examiner, own: Inputs, outcome: Outcome) -> None:
     except TaskError as error:
         outcome.findings.append(error.finding)
     outcome.checks.append("supports refuses the CPU, and inputs or parameters that require gradients")
+    _check_training(examiner, own, outcome)
     few = first_rows(own, 64)
     if total_bytes(few) > _FEW_BYTES:
         outcome.checks.append("other dtypes: left out, 64 rows of the inputs are too big")
@@ -193,6 +201,16 @@ def _check_guards(examiner: Examiner, own: Inputs, outcome: Outcome) -> None:
     redraw(few, "uniform [0, 1)", seed=1)  # whatever a module asks of its inputs, these are likely to have
     for dtype, other in other_dtypes(few):
         _checked(examiner, Case(f"{str(dtype).removeprefix('torch.')} inputs", other, strict=True), outcome)
+
+
+def _check_training(examiner: Examiner, own: Inputs, outcome: Outcome) -> None:
+    try:
+        trained = other_in_training(examiner.module, own, examiner.device)
+        if trained is not None:
+            outcome.findings += training_findings(examiner.candidate, trained, own, examiner.device)
+            outcome.checks.append("supports refuses the module in training mode, where it computes something else")
+    except TaskError as error:
+        outcome.findings.append(error.finding)
 
 
 def _unproved(outcome: Outcome, reference: Reference, own: Inputs) -> list[Finding]:

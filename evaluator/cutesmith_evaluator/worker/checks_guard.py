@@ -13,8 +13,12 @@ from torch.utils._pytree import tree_map
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.candidate import LoadedCandidate
 from cutesmith_evaluator.worker.checks_call import guarded
-from cutesmith_evaluator.worker.inputs import Inputs, tensors
+from cutesmith_evaluator.worker.checks_state import generators
+from cutesmith_evaluator.worker.inputs import Inputs, tensors, total_bytes
+from cutesmith_evaluator.worker.inputs_plan import first_rows
+from cutesmith_evaluator.worker.numerics_bits import equal_bits, mark
 
+_ROWS, _COPIED = 64, 1 << 30  # of the inputs, and bytes with the module's state, that are tried in training mode
 OTHER_DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
@@ -41,6 +45,33 @@ def other_dtypes(inputs: Inputs) -> Iterator[tuple[torch.dtype, Inputs]]:
         for dtype in OTHER_DTYPES:
             if dtype not in mine:
                 yield dtype, _mapped(lambda tensor, to=dtype: _cast(tensor, to), inputs)
+
+
+def other_in_training(module: nn.Module, inputs: Inputs, device: torch.device) -> nn.Module | None:
+    """The module in training mode, where it draws random numbers, writes its state or gives other values then; None
+    where the mode makes no difference, where it fails, and where it is too big to be copied."""
+    few = first_rows(inputs, _ROWS)
+    if total_bytes((*few, *module.parameters(), *module.buffers())) > _COPIED:
+        return None
+    trained = copy.deepcopy(module).train()
+    before, others = generators(device), list(trained.buffers())
+    marks = list(map(mark, others))
+    with torch.no_grad(), torch.random.fork_rng([device] if device.type == "cuda" else []):
+        try:
+            wanted, got = tensors(module(*few)), tensors(trained(*few))
+        except Exception:  # noqa: BLE001 - the user's code, which may not take so few rows
+            return None
+        drawn = generators(device) != before
+    alike = len(wanted) == len(got) and all(map(equal_bits, wanted, got))
+    return None if alike and not drawn and marks == list(map(mark, others)) else trained
+
+
+def training_findings(
+    candidate: LoadedCandidate, trained: nn.Module, inputs: Inputs, device: torch.device
+) -> list[Finding]:
+    """What is wrong with a `supports` that takes `trained`, a module that computes something else in training mode."""
+    with torch.no_grad():
+        return _refusal_findings(candidate, trained, inputs, "the module in training mode", device)
 
 
 def _refused(

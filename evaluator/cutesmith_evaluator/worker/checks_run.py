@@ -67,11 +67,25 @@ class Examiner:
 
     def _rooms(self, case: Case) -> list[Room]:
         """What the result takes. It is overwritten: while the candidate runs, no memory holds what is wanted of it."""
+        before = state(self.module, case.inputs, self.device) if case.own else None
         sources, outputs = self._sources(case), tensors(self.eager(case))
+        if before is not None:
+            self._require_stateless(changes(before, state(self.module, case.inputs, self.device), "", ""))
         for output in outputs:
             if not any(share_memory(output, source) for source in sources):
                 output.fill_(True if output.dtype is torch.bool else _SPOILT)
         return rooms_of(outputs)
+
+    def _require_stateless(self, changed: list[Finding]) -> None:
+        """Raises TaskError where the module itself has written its inputs or its state."""
+        what = {"mutates-input": "its inputs", "mutates-module": "its parameters or buffers"}
+        written = [what[finding.kind] for finding in changed if finding.kind in what]
+        if written:
+            message = (
+                f"{type(self.module).__name__} writes {' and '.join(written)} in forward (batch statistics of training "
+                f"mode?), in eval mode too: no kernel can be compared with it; compute out of place."
+            )
+            raise TaskError(Finding("stateful-reference", message, None, str(self.source)))
 
     def eager(self, case: Case) -> object:
         """The module's own result without TF32. Raises TaskError when it fails or draws random numbers."""
