@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from cutesmith_evaluator.probing import Probing
 from cutesmith_evaluator.types import Compilation, Environment, Inspection, Task, Timing, Validation
 
 Group = tuple[tuple[int, int], ...]  # of (argument position, dimension): an element of Graph.dynamic_dims
@@ -18,6 +19,10 @@ class Evaluator(Protocol):
     def hello(self) -> Environment: ...
 
     def inspect(self, task: Task, *, on_progress: OnProgress | None = None) -> Inspection: ...
+
+    def probe(
+        self, task: Task, checks: Path | None = None, *, deadline_s: float = ..., on_progress: OnProgress | None = None
+    ) -> Probing: ...
 
     def compile(
         self, task: Task, candidate: Path, archs: Sequence[str], *, on_progress: OnProgress | None = None

@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from cutesmith_agent.describe.proposal import Proposal
 from cutesmith_agent.secrets import Scrubber
 from cutesmith_evaluator.types import Candidate, Environment, Finding, Graph, Task
 from cutesmith_evaluator.wire import converter
 
-USABLE, UNUSABLE_INPUT, NO_CANDIDATE, COMPILED_ONLY = 0, 2, 3, 4  # exit statuses
+USABLE, UNUSABLE_INPUT, NO_CANDIDATE, COMPILED_ONLY, NEEDS_APPROVAL = 0, 2, 3, 4, 5  # exit statuses
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,10 @@ class ModelUse:
     candidates: dict[str, float | None]
 
 
+def _shown(proposal: Proposal, scrubber: Scrubber) -> Proposal:
+    return replace(proposal, patch=scrubber.text(proposal.patch))
+
+
 @dataclass(frozen=True)
 class Report:
     """How a job ended. `best` is a candidate's id; `stopped` one sentence."""
@@ -53,6 +58,7 @@ class Report:
     kernel: Kernel | None = None
     patch: str | None = None
     model: ModelUse | None = None
+    reference: Proposal | None = None  # for a class that was only described: to be approved before there is a kernel
     unusable: bool = field(default=False)  # the input, not the candidates, is at fault
 
     def scrubbed(self, scrubber: Scrubber) -> Report:
@@ -64,6 +70,7 @@ class Report:
             findings=scrubber.findings(self.findings),
             candidates=tuple(map(scrubber.candidate, self.candidates)),
             patch=scrubber.text(self.patch) if self.patch else self.patch,
+            reference=_shown(self.reference, scrubber) if self.reference else None,
         )
 
     @property
@@ -71,6 +78,8 @@ class Report:
         best = next((candidate for candidate in self.candidates if candidate.id == self.best), None)
         if best is not None:
             return USABLE if best.ok else COMPILED_ONLY
+        if self.reference is not None:
+            return NEEDS_APPROVAL
         return UNUSABLE_INPUT if self.unusable else NO_CANDIDATE
 
     @property
@@ -100,4 +109,5 @@ class Report:
             "kernel": {"path": str(self.kernel.path), "source": self.kernel.source} if self.kernel else None,
             "patch": self.patch,
             "model": asdict(self.model) if self.model else None,
+            "reference": converter().unstructure(self.reference) if self.reference else None,
         }

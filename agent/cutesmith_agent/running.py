@@ -10,6 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from cutesmith_agent.checking import check
+from cutesmith_agent.describe.making import Describe, describer
+from cutesmith_agent.describe.standing import standing
 from cutesmith_agent.evaluator import Evaluator
 from cutesmith_agent.job import Job
 from cutesmith_agent.journal import Emit, Journal
@@ -23,7 +25,7 @@ from cutesmith_agent.secrets import Scrubber
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_agent.store.opening import open_store
 from cutesmith_agent.store.store import JobKey, Store
-from cutesmith_agent.subject import Subject, UnusableError, read_subject
+from cutesmith_agent.subject import Subject, UnusableError, not_written, read_subject
 from cutesmith_agent.trial import Bench
 from cutesmith_evaluator.errors import WorkerError
 from cutesmith_evaluator.temporary import remove_abandoned
@@ -70,9 +72,16 @@ def _report(job: Job, shop: Shop) -> Report:
     opened = open_store(workspace_root(subject.file))
     notices = (Finding("store", opened.notice, severity="information"),) if opened.notice else ()
     with opened.store as store:
+        if (stub := subject.unwritten) is not None:
+            if job.kind == "check" or not stub.description:
+                return _unusable(job, (not_written(subject, stub), *notices))
+            if (report := standing(store, subject)) is not None:
+                return replace(report, findings=notices)
         may = _access(job, subject, store, shop)
         if isinstance(may, Withheld) and job.proposer == "llm":
             return _unusable(job, (may.finding, *notices))
+        if stub is not None and not isinstance(may, Granted):
+            return _unusable(job, (not_written(subject, stub), *notices))
         with closing(shop.spawn()) as evaluator:
             report = _kept(job, subject, store, evaluator, shop, may)
     return replace(report, findings=(*report.findings, *notices))
@@ -95,12 +104,13 @@ def _kept(
     """The report of a job that the store knows of, whatever becomes of it."""
     id = store.begin_job(_key(job, subject, may), resume=job.resume, finished=job.again)
     journal = Journal(shop.emit, store, id, shop.scrubber)
-    makers = shop.makers
+    makers, describe = shop.makers, None
     if isinstance(may, Granted) and shop.models is not None:
         made = refiner(may, shop.models, shop.scrubber)
         makers = replace(makers, refiner=made, refines=job.proposer == "llm")
+        describe = describer(may, shop.models, shop.scrubber)
     try:
-        report = _judged(job, subject, evaluator, makers, journal)
+        report = _judged(job, subject, evaluator, makers, describe, journal)
     except BaseException:
         store.finish_job(id, None)
         raise
@@ -111,7 +121,9 @@ def _kept(
     return report
 
 
-def _judged(job: Job, subject: Subject, evaluator: Evaluator, makers: Makers, journal: Journal) -> Report:
+def _judged(
+    job: Job, subject: Subject, evaluator: Evaluator, makers: Makers, describe: Describe | None, journal: Journal
+) -> Report:
     environment: Environment | None = None
     try:
         journal.stage("propose", f"starting {job.interpreter}")
@@ -120,6 +132,8 @@ def _judged(job: Job, subject: Subject, evaluator: Evaluator, makers: Makers, jo
         with Mirror(subject.root) as mirror:
             task, archs = subject.reference(mirror), _archs(environment, job)
             bench = Bench(evaluator, journal, environment, task, mirror, archs, job.device)
+            if subject.unwritten is not None and describe is not None:
+                return describe(bench, subject, subject.unwritten)
             return _on_bench(job, subject, bench, makers)
     except UnusableError as error:
         return _unusable(job, error.findings, environment)

@@ -11,10 +11,10 @@ from cutesmith_agent.scratch import Mirror
 from cutesmith_agent.source.adoption import adopt, without_kernel
 from cutesmith_agent.source.edits import EditRefusedError, apply_edits, unified_diff
 from cutesmith_agent.source.fingerprint import class_hash
-from cutesmith_agent.source.methods import read_method
 from cutesmith_agent.source.naming import is_in_package, kernel_module
 from cutesmith_agent.source.outline import class_nodes
 from cutesmith_agent.source.parsing import Source, decode, encode, parse
+from cutesmith_agent.source.unwritten import Unwritten, unwritten
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_agent.store.store import Store
 from cutesmith_evaluator.types import Finding, Task
@@ -40,6 +40,7 @@ class Subject:
     class_hash: str
     relative: bool  # how the kernel is imported
     root: Path
+    unwritten: Unwritten | None = None  # where forward is only described
 
     @property
     def task(self) -> Task:
@@ -94,24 +95,26 @@ def read_subject(job: Job) -> Subject:
         raise UnusableError(Finding("unreadable-file", message, None, str(file))) from error
     except EditRefusedError as error:
         raise UnusableError(Finding("no-class", str(error), None, str(file))) from error
-    if not source.has_error:  # else the worker names the place, and a body that cannot be read is not one without words
-        _require_written(source, job.task.qualname, file)
+    stub = None if source.has_error else unwritten(source, job.task.qualname)  # else the worker names the place
     workspace = Path(job.workspace).absolute()
     root = workspace if file.is_relative_to(workspace) else workspace_root(file)
-    return Subject(file, job.task.qualname, text, bare, on_disk, proved, is_in_package(file), root)
+    return Subject(file, job.task.qualname, text, bare, on_disk, proved, is_in_package(file), root, stub)
 
 
-def _require_written(source: Source, qualname: str, file: Path) -> None:
-    """A kernel is proved against the module's own forward: that has to be there."""
-    found = next((node for node in class_nodes(source) if node.qualname == qualname), None)
-    forward = read_method(source, found.forward) if found and found.forward else None
-    if forward is not None and forward.is_stub:
-        says = "only its docstring says" if forward.docstring_end is not None else "nothing says"
+def not_written(subject: Subject, stub: Unwritten) -> Finding:
+    """A kernel is proved against the module's own forward: that has to be there, or be written first."""
+    where = f"forward of {subject.qualname} ({subject.file.name}:{stub.line}) is not written yet"
+    if stub.description:
         message = (
-            f"forward of {qualname} ({file.name}:{forward.line}) is not written yet: {says} what it computes. "
-            "Write it in PyTorch first; a kernel is proved against that."
+            f"{where}: only its docstring says what it computes. Write it in PyTorch (a kernel is proved against it), "
+            "or let a model write it for your approval: --proposer llm, or Ask a language model in the editor."
         )
-        raise UnusableError(Finding("not-written", message, forward.line, str(file)))
+    else:
+        message = (
+            f"{where}, and no docstring says what it computes: write it in PyTorch, or describe it in a docstring and "
+            "let a model write it (--proposer llm)."
+        )
+    return Finding("unwritten-forward", message, stub.line, str(subject.file))
 
 
 def require_adoptable(subject: Subject, kernel: str) -> None:

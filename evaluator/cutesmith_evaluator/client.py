@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout, WorkerUnavailable
+from cutesmith_evaluator.probing import Probing
 from cutesmith_evaluator.process import Limits, WorkerProcess
 from cutesmith_evaluator.types import Compilation, Environment, Inspection, Profile, Task, Timing, Validation
 from cutesmith_evaluator.wire import converter
@@ -43,6 +44,19 @@ class Worker:
         """Builds and traces the module; without a GPU too."""
         params = {"task": converter().unstructure(task)}
         return self._call("inspect", params, f"inspecting {task.qualname}", Inspection, deadline_s, on_progress)
+
+    def probe(
+        self,
+        task: Task,
+        checks: Path | None = None,
+        *,
+        deadline_s: float = 60.0,
+        on_progress: OnProgress | None = None,
+    ) -> Probing:
+        """How the class is built and called; with `checks`, a Python file, whether its forward agrees with them (on the
+        CPU), and whether they tell it from wrong ones."""
+        params = {"task": converter().unstructure(task), "checks": str(checks) if checks else None}
+        return self._call("probe", params, f"checking {task.qualname}", Probing, deadline_s, on_progress)
 
     def compile(
         self,

@@ -63,6 +63,11 @@ def _for_state(view: ClassView) -> Iterator[_Offer]:
     if view.state == "running":
         yield _offer(view, f"Cancel the CuTe kernel for {name}", "cancel", protocol.CANCEL)
         return
+    if view.state == "reference":
+        yield _offer(view, f"Approve the reference for {name} and make a CuTe kernel", "approve", protocol.APPROVE)
+        yield _offer(view, f"Review the reference for {name} and its checks", "review", protocol.REVIEW)
+        yield _offer(view, f"Reject the reference for {name}", "reject", protocol.REJECT)
+        return
     title = "Generate CuTe kernel" if view.state in ("idle", "cancelled", "failed") else "Generate CuTe kernel again"
     yield _offer(view, f"{title} for {name}", "generate", protocol.GENERATE)
     yield _offer(view, f"Ask a language model for a CuTe kernel for {name}", "improve", protocol.IMPROVE)

@@ -34,6 +34,7 @@ def register(server: LanguageServer, studio: Studio) -> None:
         protocol.REVIEW: _review,
         protocol.ADD_INPUTS: _add_inputs,
         protocol.SHOW_JOB_LOG: _show_job_log,
+        protocol.APPROVE: _approve,
     }
     for name, run in runs.items():
         server.command(name)(_handler(studio, name, run))
@@ -144,3 +145,9 @@ async def _add_inputs(studio: Studio, key: ClassKey, argument: dict[str, Any]) -
     from cutesmith_server.deciding import add_inputs
 
     await add_inputs(studio, key)
+
+
+async def _approve(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    from cutesmith_server.approving import approve
+
+    await approve(studio, key)

@@ -89,7 +89,7 @@ async def add_inputs(studio: Studio, key: ClassKey) -> None:
 
     edits = edits_for(studio.outline(key.path), key.qualname)
     edit = edit_of(studio.uri(key.path), studio.text(key.path), studio.documents.at(key.path), edits, studio.client)
-    await _ask_editor(studio, edit, f"Add example inputs for {key.qualname}")
+    await ask_editor(studio, edit, f"Add example inputs for {key.qualname}")
 
 
 def _on_offer(studio: Studio, key: ClassKey) -> Outcome:
@@ -150,11 +150,11 @@ async def _apply(studio: Studio, change: Change, label: str) -> None:
     uri, text, document = studio.uri(change.module), studio.text(change.module), studio.documents.at(change.module)
     needed = [_CREATE] * (change.write is not None) + [_DELETE] * change.delete
     if all(studio.client.edits_files(kind) for kind in needed):
-        await _ask_editor(studio, whole_edit(change, uri, text, document, studio.client), label)
+        await ask_editor(studio, whole_edit(change, uri, text, document, studio.client), label)
         _put_on_disk(change)
         return
     with _kernel_written(change):
-        await _ask_editor(studio, edit_of(uri, text, document, change.edits, studio.client), label)
+        await ask_editor(studio, edit_of(uri, text, document, change.edits, studio.client), label)
     if change.delete:
         change.kernel.unlink(missing_ok=True)
 
@@ -190,6 +190,7 @@ def _kernel_written(change: Change) -> Iterator[None]:
         raise
 
 
-async def _ask_editor(studio: Studio, edit: types.WorkspaceEdit, label: str) -> None:
+async def ask_editor(studio: Studio, edit: types.WorkspaceEdit, label: str) -> None:
+    """Raises RefusedError where the editor does not make the change."""
     if (reason := await studio.client.apply(label, edit)) is not None:
         raise RefusedError(f"The editor did not make the change ({reason}): nothing was changed, try again.")

@@ -71,6 +71,8 @@ def _entries(view: ClassView, outline: Outline) -> list[_Entry]:
         case "ready" | "compiled" if outcome and outcome.best:
             message = f"CuTe kernel for {name}: {wording.headline(outcome.best)}."
             return [(information, f"kernel-{view.state}", message, [])]
+        case "reference":
+            return [(information, "reference-ready", view.message, [])]
         case "stale":
             return [(information, "kernel-stale", view.message, [])]
         case "accepted" if view.drift:

@@ -26,6 +26,7 @@ _STATES = {
     "accepted": "has a CuTe kernel",
     "stale": "its CuTe kernel is out of date",
     "cancelled": "cancelled",
+    "reference": "a reference was written from its description, and waits for your approval",
 }
 
 

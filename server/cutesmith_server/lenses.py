@@ -39,6 +39,9 @@ def _entries(view: ClassView) -> list[tuple[str, str]]:
         case "accepted":
             note = "CuTe kernel (edited since it was proved)" if view.drift else "CuTe kernel"
             return [(note, protocol.REVIEW), ("Remove", protocol.REMOVE)]
+        case "reference":
+            written = ("Reference written from the docstring: review it", protocol.REVIEW)
+            return [written, ("Approve", protocol.APPROVE), ("Reject", protocol.REJECT)]
         case "stale":
             return [("CuTe kernel out of date: generate again", protocol.GENERATE), ("Reject", protocol.REJECT)]
 

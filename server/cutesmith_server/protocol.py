@@ -22,6 +22,7 @@ REVIEW = "cutesmith.review"
 ADD_INPUTS = "cutesmith.addInputs"
 ACCEPT_FILE = "cutesmith.acceptFile"
 SHOW_JOB_LOG = "cutesmith.showJobLog"
+APPROVE = "cutesmith.approve"
 COMMANDS = (
     GENERATE,
     IMPROVE,
@@ -34,6 +35,7 @@ COMMANDS = (
     REVIEW,
     ADD_INPUTS,
     SHOW_JOB_LOG,
+    APPROVE,
 )
 
 JOBS = "cutesmith/jobs"
@@ -43,7 +45,7 @@ SERVER_STATUS = "experimental/serverStatus"  # as rust-analyzer has it
 
 SETTINGS = ("interpreter", "device", "archs", "trusted")
 
-State = Literal["idle", "running", "ready", "compiled", "failed", "accepted", "stale", "cancelled"]
+State = Literal["idle", "running", "ready", "compiled", "failed", "accepted", "stale", "cancelled", "reference"]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from cattrs import BaseValidationError
 
+from cutesmith_agent.describe.proposal import Proposal
 from cutesmith_evaluator.types import Candidate, Finding
 from cutesmith_evaluator.wire import converter
 
@@ -35,6 +36,7 @@ class Report:
     kernel: KernelFile | None = None
     patch: str | None = None
     model: dict[str, Any] | None = None  # what a model was asked: agent.report.ModelUse
+    reference: Proposal | None = None  # of a class that was only described: waits for approval
 
     @property
     def best_candidate(self) -> Candidate | None:

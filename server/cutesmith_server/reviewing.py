@@ -12,6 +12,7 @@ from cutesmith_server.errors import RefusedError
 from cutesmith_server.views import ClassView, errors_of
 
 if TYPE_CHECKING:
+    from cutesmith_agent.describe.proposal import Proposal
     from cutesmith_server.jobs import ClassKey
     from cutesmith_server.sessions import Outcome
     from cutesmith_server.studio import Studio
@@ -22,6 +23,14 @@ What accepting changes in your file. Nothing has been changed yet.
 The first hunk imports the kernel's module (in a package: relatively); that loads torch and nothing else.
 The second hands over to the kernel, at the top of forward, wherever `supports` is true; everywhere else (training,
 other devices, dtypes and shapes) the code below it runs as before. "Remove CuTe kernel" takes both out again.
+
+"""
+
+_REFERENCE_PREFACE = """\
+What approving changes in your file. Nothing has been changed yet.
+
+A model wrote these statements from your docstring; the checks beside them were written apart from them, from the
+docstring alone. Once they are in your class, a kernel is made and proved against them.
 
 """
 
@@ -61,6 +70,8 @@ def _places(studio: Studio, view: ClassView) -> list[_Place]:
 def _of_outcome(studio: Studio, outcome: Outcome) -> list[_Place]:
     report = outcome.report
     assert report is not None
+    if report.reference is not None:
+        return _of_reference(studio, report.reference)
     judged = report.judged
     if judged is None or judged.path is None:
         return []
@@ -69,9 +80,15 @@ def _of_outcome(studio: Studio, outcome: Outcome) -> list[_Place]:
     return [(_patch(studio, judged.id, report.patch), None), candidate] if report.patch else [candidate]
 
 
-def _patch(studio: Studio, name: str, patch: str) -> Path:
+def _of_reference(studio: Studio, reference: Proposal) -> list[_Place]:
+    checks = studio.scratch / "checks.py"
+    checks.write_text(reference.checks, encoding="utf-8")
+    return [(checks, None), (_patch(studio, "reference", reference.patch, _REFERENCE_PREFACE), None)]
+
+
+def _patch(studio: Studio, name: str, patch: str, preface: str = _PREFACE) -> Path:
     path = studio.scratch / f"{name}.diff"
-    path.write_text(_PREFACE + patch, encoding="utf-8")
+    path.write_text(preface + patch, encoding="utf-8")
     return path
 
 

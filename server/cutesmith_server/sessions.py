@@ -13,6 +13,7 @@ from cutesmith_server.jobs import JobEvent
 from cutesmith_server.protocol import State
 
 if TYPE_CHECKING:
+    from cutesmith_agent.describe.proposal import Proposal
     from cutesmith_evaluator.types import Candidate
     from cutesmith_server.report import Report
 
@@ -49,6 +50,11 @@ class Outcome:
     @property
     def is_proposal(self) -> bool:
         return self.succeeded and self.report is not None and self.report.kernel is not None
+
+    @property
+    def reference(self) -> Proposal | None:
+        """What a model wrote for a forward that is only described."""
+        return self.report.reference if self.report else None
 
     @property
     def succeeded(self) -> bool:
@@ -91,14 +97,14 @@ def after(session: Session, event: JobEvent) -> Session:
         case Died(message):
             return _ended(session, Outcome(running.kind, running.digest, message))
         case _:  # cancelled: what was on offer before still is
-            kept = session.outcome if session.outcome is not None and session.outcome.is_proposal else None
+            kept = session.outcome if session.outcome is not None and _is_offer(session.outcome) else None
             return replace(session, running=None, was_cancelled=True, outcome=kept)
 
 
 def restored(kind: Kind, digest: str, report: dict[str, Any], *, decided: Decided | None) -> Session | None:
-    """The session of a job that ended before this server began; None when it made no kernel."""
+    """The session of a job that ended before this server began; None when it made nothing to decide on."""
     outcome = _outcome(kind, digest, report)
-    return Session(outcome=outcome, decided=decided) if outcome.is_proposal else None
+    return Session(outcome=outcome, decided=decided) if _is_offer(outcome) else None
 
 
 def decided(session: Session, choice: Decided) -> Session:
@@ -152,8 +158,14 @@ def state_of(session: Session, *, digest: str | None, has_kernel: bool) -> State
     if has_kernel or session.decided == "arriving":
         return "accepted"
     if outcome is not None and outcome.digest == digest:
+        if outcome.reference is not None:
+            return "reference"
         return "failed" if not outcome.succeeded else _verdict(outcome)
     return "cancelled" if session.was_cancelled else "idle"
+
+
+def _is_offer(outcome: Outcome) -> bool:
+    return outcome.is_proposal or outcome.reference is not None
 
 
 def _state_on_offer(session: Session, outcome: Outcome, digest: str | None) -> State:

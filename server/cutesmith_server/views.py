@@ -61,6 +61,8 @@ class ClassView:
                 return wording.headline(self.outcome.best)
             case "failed" if self.outcome:
                 return failure_of(self.outcome)
+            case "reference" if self.outcome:
+                return self.outcome.message
             case "stale":
                 return self._why_stale()
             case "accepted":

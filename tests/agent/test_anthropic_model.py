@@ -49,7 +49,7 @@ def test_what_is_sent(endpoint: ScriptedMessages) -> None:
     body = request.body
     assert body["system"] == [{"type": "text", "text": PROMPT.system[0].text, "cache_control": {"type": "ephemeral"}}]
     assert [block["text"] for block in body["messages"][0]["content"]] == ["the task", "the moment"]
-    assert [tool["name"] for tool in body["tools"]] == [tool["name"] for tool in TOOLS]
+    assert [tool["name"] for tool in body["tools"]] == [tool["name"] for tool in TOOLS["kernel"]]
     assert (body["stream"], body["max_tokens"]) == (True, 9_000)
     assert (body["thinking"], body["output_config"]) == ({"type": "adaptive"}, {"effort": "high"})
     assert "tool_choice" not in body, "the newest models refuse a forced tool"

@@ -6,7 +6,12 @@ import { ServerCommand, type ServerOptions } from './protocol';
 import type { ServerProcess } from './serverProcess';
 import { SECTION } from './settings';
 
-const RUNS_USER_CODE: readonly string[] = [ServerCommand.generate, ServerCommand.improve, ServerCommand.check];
+const RUNS_USER_CODE: readonly string[] = [
+  ServerCommand.generate,
+  ServerCommand.improve,
+  ServerCommand.check,
+  ServerCommand.approve,
+];
 
 /**
  * vscode-languageclient with its messages sent to the log at their level. It would also show some as notifications;

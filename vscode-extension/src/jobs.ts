@@ -29,7 +29,7 @@ export interface Summary {
 /** What the status bar says of these jobs: the running one, else how many kernels wait for a decision. */
 export function summarise(jobs: readonly JobState[]): Summary {
   const running = jobs.filter((job) => job.state === 'running');
-  const waiting = jobs.filter((job) => job.state === 'ready' || job.state === 'compiled');
+  const waiting = jobs.filter((job) => ['ready', 'compiled', 'reference'].includes(job.state));
   const tooltip = [...running, ...waiting].map(describe).join('\n') || 'No kernel is being made.';
   const [first] = running;
   if (first) {

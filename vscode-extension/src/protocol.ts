@@ -16,6 +16,7 @@ export const ServerCommand = {
   review: 'cutesmith.review',
   addInputs: 'cutesmith.addInputs',
   showJobLog: 'cutesmith.showJobLog',
+  approve: 'cutesmith.approve',
 } as const;
 export type ServerCommand = (typeof ServerCommand)[keyof typeof ServerCommand];
 
@@ -36,7 +37,16 @@ export interface CheckRef extends ClassRef {
   readonly candidate: string;
 }
 
-export type State = 'idle' | 'running' | 'ready' | 'compiled' | 'failed' | 'accepted' | 'stale' | 'cancelled';
+export type State =
+  | 'idle'
+  | 'running'
+  | 'ready'
+  | 'compiled'
+  | 'failed'
+  | 'accepted'
+  | 'stale'
+  | 'cancelled'
+  | 'reference';
 
 export interface JobState extends ClassRef {
   readonly state: State;

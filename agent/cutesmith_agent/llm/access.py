@@ -64,10 +64,11 @@ def access(
     """For a job whose proposer may be a model."""
     key = environment.get(KEY_NAME, "").strip()
     if not key:
-        message = (
-            f"No model can be asked: {KEY_NAME} is not set; run `export {KEY_NAME}=<your key>` and try again, "
-            "or use --proposer recipes, which works offline."
-        )
+        set_it = f"{KEY_NAME} is not set; run `export {KEY_NAME}=<your key>` and try again"
+        if job.proposer == "llm":
+            message = f"No model can be asked: {set_it}, or use --proposer recipes, which works offline."
+        else:
+            message = f"No model was asked: {set_it}."
         return Withheld(Finding("no-key", message))
     try:
         settings = read_settings(root, job.model, default_model, environment)

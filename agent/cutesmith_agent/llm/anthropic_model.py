@@ -56,7 +56,7 @@ class AnthropicModel:
             "max_tokens": max_tokens,
             "system": list(map(_block, prompt.system)),
             "messages": [{"role": "user", "content": list(map(_block, prompt.user))}],
-            "tools": list(TOOLS),
+            "tools": list(TOOLS[prompt.desk]),
             **self._thinking(max_tokens),
         }
 

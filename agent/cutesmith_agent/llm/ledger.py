@@ -59,7 +59,7 @@ class Ledger:
         def clean(parts: tuple[Part, ...]) -> tuple[Part, ...]:
             return tuple(replace(part, text=self._scrubber.text(part.text)) for part in parts)
 
-        return Prompt(clean(prompt.system), clean(prompt.user))
+        return replace(prompt, system=clean(prompt.system), user=clean(prompt.user))
 
     def made(self, candidate: str) -> None:
         """The answers since the last candidate led to this one."""

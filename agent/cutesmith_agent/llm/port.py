@@ -6,9 +6,10 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 OnProgress = Callable[[str], None]
+Desk = Literal["kernel", "description"]
 
 
 @dataclass(frozen=True)
@@ -21,10 +22,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Prompt:
-    """One request: `system` and one user message, in parts. What recurs comes first."""
+    """One request: `system` and one user message, in parts. What recurs comes first. `desk`: which tools it offers."""
 
     system: tuple[Part, ...]
     user: tuple[Part, ...]
+    desk: Desk = "kernel"
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -32,7 +34,7 @@ class Prompt:
 
     def digest(self, model: str) -> str:
         """SHA-256 (hex) of the prompt and the model it is for."""
-        text = json.dumps([model, asdict(self)])
+        text = json.dumps([model, {"system": list(map(asdict, self.system)), "user": list(map(asdict, self.user))}])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

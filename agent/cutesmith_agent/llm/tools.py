@@ -1,4 +1,4 @@
-"""The three forms an answer may take, as tool schemas, and what a reply amounts to."""
+"""The forms an answer may take, as tool schemas, and what a reply amounts to."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cutesmith_agent import patches
-from cutesmith_agent.llm.port import Reply, ToolCall
+from cutesmith_agent.llm.port import Desk, Reply, ToolCall
 from cutesmith_agent.patches import Patch
 
-Form = Literal["submit_kernel", "submit_patch", "name_bottleneck"]
+Form = Literal["submit_kernel", "submit_patch", "name_bottleneck", "submit_reference", "submit_checks", "say_unclear"]
 
 
 def _text(description: str) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def _schema(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 _SUMMARY = _text("One sentence: what changes and why.")
-TOOLS: tuple[dict[str, Any], ...] = (
+_FOR_KERNELS: tuple[dict[str, Any], ...] = (
     {
         "name": "submit_kernel",
         "description": "Hand in a whole kernel file: the first one, or a rewrite when another structure is needed.",
@@ -49,6 +49,31 @@ TOOLS: tuple[dict[str, Any], ...] = (
         ),
     },
 )
+_FOR_DESCRIPTIONS: tuple[dict[str, Any], ...] = (
+    {
+        "name": "submit_reference",
+        "description": "Hand in the forward of the module, in PyTorch.",
+        "input_schema": _schema({"summary": _SUMMARY, "source": _text("The whole method, `def forward(...)`.")}),
+    },
+    {
+        "name": "submit_checks",
+        "description": "Hand in checks of the module.",
+        "input_schema": _schema({"source": _text("The whole Python file of check functions.")}),
+    },
+    {
+        "name": "say_unclear",
+        "description": "Say that the description leaves open what to compute.",
+        "input_schema": _schema({"reason": _text("One sentence: what is missing.")}),
+    },
+)
+TOOLS: dict[Desk, tuple[dict[str, Any], ...]] = {"kernel": _FOR_KERNELS, "description": _FOR_DESCRIPTIONS}
+_NEEDED: dict[str, tuple[str, ...]] = {
+    "submit_kernel": ("source",),
+    "name_bottleneck": ("bottleneck", "evidence", "change"),
+    "submit_reference": ("source",),
+    "submit_checks": ("source",),
+    "say_unclear": ("reason",),
+}
 
 
 @dataclass(frozen=True)
@@ -69,6 +94,28 @@ class Bottleneck:
 
 
 @dataclass(frozen=True)
+class Method:
+    """A whole `def forward(...)` in PyTorch."""
+
+    summary: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Checks:
+    """A whole file of checks."""
+
+    source: str
+
+
+@dataclass(frozen=True)
+class Unclear:
+    """What a description leaves open."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
 class Unusable:
     """No answer. `reason` goes back to the model; "" where it did nothing wrong."""
 
@@ -76,7 +123,7 @@ class Unusable:
     is_refusal: bool = False
 
 
-Answer = Kernel | Patch | Bottleneck | Unusable
+Answer = Kernel | Patch | Bottleneck | Method | Checks | Unclear | Unusable
 
 
 def read_answer(reply: Reply, wanted: tuple[Form, ...]) -> Answer:
@@ -97,17 +144,30 @@ def read_answer(reply: Reply, wanted: tuple[Form, ...]) -> Answer:
 
 
 def _parsed(call: ToolCall) -> Answer:
-    names = {"submit_kernel": ("source",), "name_bottleneck": ("bottleneck", "evidence", "change")}
     if call.name == "submit_patch":
         return _patch(call.input)
     data = call.input
     if not isinstance(data, dict):
         return Unusable(f"{call.name} takes an object, and you passed something else.")
-    wrong = [name for name in names[call.name] if not isinstance(data.get(name), str) or not data[name].strip()]
+    needed = _NEEDED[call.name]
+    wrong = [name for name in needed if not isinstance(data.get(name), str) or not data[name].strip()]
     if wrong:
         return Unusable(f"{call.name} lacks {', '.join(wrong)}: pass text there.")
-    if call.name == "submit_kernel":
-        return Kernel(str(data.get("summary", "")), data["source"])
+    return _made(call.name, data)
+
+
+def _made(name: str, data: dict[str, Any]) -> Answer:
+    summary = data.get("summary")
+    said = summary if isinstance(summary, str) else ""
+    match name:
+        case "submit_kernel":
+            return Kernel(said, data["source"])
+        case "submit_reference":
+            return Method(said, data["source"])
+        case "submit_checks":
+            return Checks(data["source"])
+        case "say_unclear":
+            return Unclear(data["reason"])
     return Bottleneck(data["bottleneck"], data["evidence"], data["change"])
 
 

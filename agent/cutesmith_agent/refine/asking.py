@@ -20,7 +20,7 @@ from cutesmith_evaluator.types import Finding
 
 _ATTEMPTS = 4  # answers in a row that cannot be used
 _REFUSALS = 2
-T = TypeVar("T", Draft, Bottleneck)
+T = TypeVar("T")
 
 
 class StoppedError(Exception):
@@ -43,9 +43,9 @@ class Asker:
         """A whole file. Raises StoppedError, as the others do."""
 
         def use(answer: Answer) -> Draft | Unusable:
-            return self._fresh(answer.source, answer.summary) if isinstance(answer, Kernel) else _unexpected()
+            return self._fresh(answer.source, answer.summary) if isinstance(answer, Kernel) else unexpected()
 
-        return self._usable(prompt, purpose, ("submit_kernel",), use)
+        return self.usable(prompt, purpose, ("submit_kernel",), use)
 
     def change(self, prompt: Prompt, purpose: str, source: str) -> Draft:
         """`source` patched, or rewritten."""
@@ -53,19 +53,20 @@ class Asker:
         def use(answer: Answer) -> Draft | Unusable:
             if isinstance(answer, Kernel):
                 return self._fresh(answer.source, answer.summary)
-            return self._patched(source, answer) if isinstance(answer, Patch) else _unexpected()
+            return self._patched(source, answer) if isinstance(answer, Patch) else unexpected()
 
-        return self._usable(prompt, purpose, ("submit_patch", "submit_kernel"), use)
+        return self.usable(prompt, purpose, ("submit_patch", "submit_kernel"), use)
 
     def bottleneck(self, prompt: Prompt, purpose: str) -> Bottleneck:
         def use(answer: Answer) -> Bottleneck | Unusable:
-            return answer if isinstance(answer, Bottleneck) else _unexpected()
+            return answer if isinstance(answer, Bottleneck) else unexpected()
 
-        return self._usable(prompt, purpose, ("name_bottleneck",), use)
+        return self.usable(prompt, purpose, ("name_bottleneck",), use)
 
-    def _usable(
-        self, prompt: Prompt, purpose: str, forms: tuple[Form, ...], use: Callable[[Answer], T | Unusable]
-    ) -> T:
+    def usable(self, prompt: Prompt, purpose: str, forms: tuple[Form, ...], use: Callable[[Answer], T | Unusable]) -> T:
+        """What `use` makes of an answer in one of the forms; what it says is Unusable goes back with its reason.
+
+        Raises StoppedError."""
         reason, refusals = "", 0
         for _ in range(_ATTEMPTS):
             answer = self._answer(prompts.again(prompt, reason), purpose, forms)
@@ -105,7 +106,8 @@ class Asker:
         return draft
 
 
-def _unexpected() -> Unusable:
+def unexpected() -> Unusable:
+    """An answer of a form that was not asked for."""
     return Unusable("That is not the form of answer that was asked for.")
 
 

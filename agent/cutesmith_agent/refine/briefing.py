@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cutesmith_agent.estimate import estimate
+from cutesmith_agent.refine.wording import enclosed
 from cutesmith_evaluator.types import Environment, Graph, GraphInput, Node, Ref, TensorSpec
 
 _MOST_NODES = 120
@@ -33,7 +34,7 @@ class Briefing:
         device = self.environment.device
         return {
             "class_name": self.class_name,
-            "source": self.source.rstrip(),
+            "source": enclosed(self.source),
             "category": graph.category,
             "archs": ", ".join(self.archs),
             "device": f" ({device})" if device != "none" else "",

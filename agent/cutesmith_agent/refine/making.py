@@ -25,10 +25,15 @@ def refiner(granted: Granted, models: Models, scrubber: Scrubber) -> MakeRefiner
         assert inspection.graph is not None
         source = excerpt(subject.bare, subject.qualname)
         briefing = Briefing(subject.qualname, source, inspection.graph, bench.archs, bench.environment, subject.root)
-        entry = known(granted.settings.model)
-        budget = Budget(granted.settings, entry.price if entry else None)
-        ledger = Ledger(models.connect(granted), budget, bench.journal.store, bench.journal.job, scrubber)
-        asker = Asker(ledger, bench.journal.progress, {})
-        return Refiner(asker, briefing, granted.settings.max_rounds, timed=bench.has_device)
+        made = asker(granted, models, scrubber, bench)
+        return Refiner(made, briefing, granted.settings.max_rounds, timed=bench.has_device)
 
     return make
+
+
+def asker(granted: Granted, models: Models, scrubber: Scrubber, bench: Bench) -> Asker:
+    """A job's access to its model, within the job's bounds."""
+    entry = known(granted.settings.model)
+    budget = Budget(granted.settings, entry.price if entry else None)
+    ledger = Ledger(models.connect(granted), budget, bench.journal.store, bench.journal.job, scrubber)
+    return Asker(ledger, bench.journal.progress, {})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -125,7 +125,7 @@ def _failed_file(source: str, marked: frozenset[int], base: Base | None) -> str:
 def again(prompt: Prompt, reason: str) -> Prompt:
     """The same request, with what was wrong with the last answer."""
     told = (Part(filled("retry", reason=reason)),) if reason else ()
-    return Prompt(prompt.system, (*prompt.user, *told))
+    return replace(prompt, user=(*prompt.user, *told))
 
 
 def _bullets(lines: Sequence[str]) -> str:

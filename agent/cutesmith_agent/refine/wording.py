@@ -13,6 +13,11 @@ _LONGEST = 1_500  # characters of one finding
 _PATH = re.compile(r"(?<![\w/.:])(?:/[\w.@+~-]+)+/([\w.@+-]+)")
 
 
+def enclosed(text: str) -> str:
+    """A user's text that stays between the marks it is shown in, whatever it contains."""
+    return text.replace("</", "< /").rstrip()
+
+
 def listing(source: str, marked: frozenset[int] = frozenset()) -> str:
     """The file with line numbers, as `patches` shows it; lines that findings name are marked."""
     lines = source.rstrip("\n").split("\n")

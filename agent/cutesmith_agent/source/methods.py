@@ -54,7 +54,7 @@ def read_method(source: Source, node: Node) -> Method:
     """Read a function definition, or a decorated one."""
     function = node.child_by_field_name("definition") if node.type == "decorated_definition" else node
     assert function is not None
-    statements = _statements(function)
+    statements = statements_of(function)
     docstring = statements[0] if statements and is_docstring(source, statements[0]) else None
     first = statements[0] if statements else function
     rest = statements[1:] if docstring else statements
@@ -84,7 +84,8 @@ def is_docstring(source: Source, statement: Node) -> bool:
     return node.type in ("string", "concatenated_string") and prefix is not None and prefix[0].lower() in ("", "r", "u")
 
 
-def _statements(function: Node) -> list[Node]:
+def statements_of(function: Node) -> list[Node]:
+    """The statements of a function's body, its docstring among them."""
     body = function.child_by_field_name("body")
     return [] if body is None else [node for node in body.named_children if node.type != "comment"]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cutesmith_evaluator.probing import Probing
 from cutesmith_evaluator.types import Compilation, Inspection, Profile, Timing, Validation
 from cutesmith_evaluator.worker.environment import environment, missing_torch
 
@@ -26,6 +27,14 @@ def _inspect(params: Params, progress: Progress) -> object:
     from cutesmith_evaluator.worker.inspection import inspect
 
     return inspect(params, progress)
+
+
+def _probe(params: Params, progress: Progress) -> object:
+    if finding := missing_torch():
+        return Probing(findings=(finding,))
+    from cutesmith_evaluator.worker.probing import probe
+
+    return probe(params, progress)
 
 
 def _compile(params: Params, progress: Progress) -> object:
@@ -68,6 +77,7 @@ def _profile(params: Params, progress: Progress) -> object:
 METHODS: Mapping[str, Method] = {
     "hello": _hello,
     "inspect": _inspect,
+    "probe": _probe,
     "compile": _compile,
     "validate": _validate,
     "time": _time,

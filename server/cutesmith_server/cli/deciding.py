@@ -60,7 +60,8 @@ def reject(options: argparse.Namespace) -> int:
     if job is None:
         raise RefusedError(f"There is no kernel for {target.qualname} to reject.")
     _record("rejected", target, candidate=job.report.get("best"), class_hash=job.class_hash)
-    return _finish(options, target, "rejected", "", None)
+    what = "reference" if job.report.get("reference") else "kernel"
+    return _finish(options, target, "rejected", "", None, what=what)
 
 
 def remove(options: argparse.Namespace) -> int:
@@ -88,6 +89,9 @@ def _offer(target: Target, candidate: str | None) -> _Offer:
         found = target.outline.named(target.qualname)
         raise RefusedError(wording.nothing_to_accept(found, target.qualname, "run cutesmith optimize first"))
     report = read_report(job.report)
+    if report.reference is not None:
+        how = f"cutesmith optimize {target.path.name}::{target.qualname} --proposer llm shows it and asks"
+        raise RefusedError(f"There is no kernel for {target.qualname} yet: its reference waits for approval ({how}).")
     wanted = candidate or report.best
     chosen = next((each for each in report.candidates if each.id == wanted), None)
     if chosen is None or chosen.ok is False or report.kernel is None:
@@ -159,17 +163,25 @@ def _record(choice: Any, target: Target, **about: Any) -> None:
         print(f"Done, but it could not be written to the store: {error}.", file=sys.stderr)
 
 
-def _finish(options: argparse.Namespace, target: Target, what: str, patch: str, change: Change | None) -> int:
+def _finish(
+    options: argparse.Namespace,
+    target: Target,
+    decision: str,
+    patch: str,
+    change: Change | None,
+    *,
+    what: str = "kernel",
+) -> int:
     kernel = str(change.kernel) if change else None
     if options.json:
         task = {"file": str(target.path), "class": target.qualname}
-        print_json({"task": task, "decision": what, "kernel": kernel, "patch": patch})
+        print_json({"task": task, "decision": decision, "kernel": kernel, "patch": patch})
         return 0
     from cutesmith_server.cli.shown import show_patch
 
     show_patch(patch, console())
     note = _kernel_note(change) if change else ""
-    console().print(f"{target.qualname} in {target.path.name}: kernel {what}{note}.", soft_wrap=True)
+    console().print(f"{target.qualname} in {target.path.name}: {what} {decision}{note}.", soft_wrap=True)
     return 0
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 from cutesmith_agent.job import Job
 from cutesmith_agent.llm.settings import Wish
+from cutesmith_agent.report import NEEDS_APPROVAL, NO_CANDIDATE
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_evaluator.types import Task
 from cutesmith_server.agent_process import Done
@@ -28,6 +29,27 @@ def optimize(options: argparse.Namespace) -> int:
     done, asked = run_job(job, quiet=options.json)
     if asked is not None and agrees(asked, options, workspace_root(target.path)):
         done, _ = run_job(job, quiet=options.json)
+    if done.exit == NEEDS_APPROVAL:
+        return _approved(done, job, target, options)
+    return _finish(done, options)
+
+
+def _approved(done: Done, job: Job, target: Target, options: argparse.Namespace) -> int:
+    """Shows the reference; once it is approved and in the file, a kernel is made against it."""
+    from cutesmith_server.cli.approving import approves, write_reference
+    from cutesmith_server.report import read_report
+
+    report = read_report(done.report)
+    assert report.reference is not None
+    if not options.json:
+        _finish(done, options)
+    answer = approves(target, options)
+    if answer is None:
+        return _finish(done, options) if options.json else done.exit
+    if not answer:
+        return NO_CANDIDATE
+    write_reference(target, report.reference)
+    done, _ = run_job(job, quiet=options.json)
     return _finish(done, options)
 
 

@@ -11,8 +11,8 @@ from cutesmith_server.errors import RefusedError
 from cutesmith_server.version import VERSION
 
 _EXITS = (
-    "Exit status: 0 a usable kernel, or done; 4 compiled but not run; 3 no kernel, or refused; "
-    "2 a usage error or unusable input."
+    "Exit status: 0 a usable kernel, or done; 4 compiled but not run; 5 a reference waits for your approval; "
+    "3 no kernel, or refused; 2 a usage error or unusable input."
 )
 
 
@@ -107,7 +107,8 @@ def _add_model_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--max-dollars", type=float, metavar="USD", help="what the model may cost (3)")
     command.add_argument("--max-rounds", type=int, metavar="N", help="rounds of optimisation by the model (10)")
     command.add_argument("--resume", action="store_true", help="go on with the last job, even one that came to its end")
-    command.add_argument("--yes", action="store_true", help="agree to code of this project being sent to the model")
+    yes_help = "agree to code of this project being sent to the model, and to the reference it writes for a docstring"
+    command.add_argument("--yes", action="store_true", help=yes_help)
 
 
 def _add_interpreter(command: argparse.ArgumentParser) -> None:

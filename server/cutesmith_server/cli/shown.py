@@ -13,6 +13,7 @@ from rich.text import Text
 from cutesmith_server import wording
 
 if TYPE_CHECKING:
+    from cutesmith_agent.describe.proposal import Proposal
     from cutesmith_evaluator.types import Candidate, Finding
     from cutesmith_server.report import Report
 
@@ -24,8 +25,10 @@ def show_report(report: Report, console: Console) -> None:
     console.print(Text(_title(report), style="bold"))
     if report.candidates:
         console.print(_table(report.candidates, report.best, with_schedule=console.width >= _WIDE))
-    for finding in report.all_findings:
-        if finding.message != report.stopped:
+    findings = [finding for finding in report.all_findings if finding.message != report.stopped]
+    later = [one for one in findings if one.severity == "information"] if report.best_candidate is None else []
+    for finding in findings:
+        if finding not in later:
             console.print(_finding(finding), soft_wrap=True)
     if report.best_candidate is not None:
         console.print(Text(f"Best: {report.best}, {wording.headline(report.best_candidate)}", style="bold green"))
@@ -34,13 +37,23 @@ def show_report(report: Report, console: Console) -> None:
     if report.estimate_ms is not None:
         console.print(Text(f"Estimate (roofline, not measured): {report.estimate_ms:.3g} ms"))
     console.print(Text(report.stopped), soft_wrap=True)
+    for finding in later:  # what is worth knowing besides comes after the reason why there is no kernel
+        console.print(_finding(finding), soft_wrap=True)
     if report.model is not None:
         console.print(Text(_model(report.model)), soft_wrap=True)
+    if report.reference is not None:
+        _show_reference(report.reference, console)
     if report.patch:
         show_patch(report.patch, console)
     if report.kernel is not None:
         target = f"{_from_here(str(report.task.get('file')))}::{report.task.get('class')}"
         console.print(Text(f"To take it: cutesmith accept {target}", style="bold"), soft_wrap=True)
+
+
+def _show_reference(reference: Proposal, console: Console) -> None:
+    show_patch(reference.patch, console)
+    console.print(Text("The checks, written from the description alone:", style="bold"))
+    console.print(Text(reference.checks.rstrip()), soft_wrap=True)
 
 
 def _model(used: dict[str, Any]) -> str:

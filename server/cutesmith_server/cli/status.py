@@ -87,6 +87,9 @@ def _of_job(key: ClassKey, digest: str | None, proved: str | None, data: dict[st
         report = read_report(data)
     except ReportError as error:
         return ClassStatus(file, name, "failed", str(error))
+    if report.reference is not None:
+        waits = ClassStatus(file, name, "reference", report.stopped)
+        return waits if digest == proved else ClassStatus(file, name, "idle")
     best = report.best_candidate
     if best is None or best.ok is False:
         return ClassStatus(file, name, "failed", report.stopped)
