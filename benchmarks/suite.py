@@ -28,6 +28,19 @@ KERNELBENCH_ACTIVATIONS = {
     31: "ELU",
     32: "HardTanh",
 }
+KERNELBENCH_REDUCTIONS = {
+    "norms": {
+        33: "BatchNorm",
+        34: "InstanceNorm",
+        35: "GroupNorm",
+        36: "ChannelRMSNorm",
+        37: "FrobeniusNorm",
+        38: "L1Norm",
+        39: "L2Norm",
+        40: "LayerNorm",
+    },
+    "reductions": {47: "Sum", 48: "Mean", 49: "Max", 51: "Argmax", 52: "Argmin", 53: "Min"},
+}
 SERVING_WIDTHS = (4096, 11008)
 DTYPES = {"fp32": "torch.float32", "bf16": "torch.bfloat16"}
 
@@ -95,6 +108,15 @@ def kernelbench_cases() -> tuple[Case, ...]:
     return tuple(case for _, case in sorted((activations | others).items()))
 
 
+def reducing_cases() -> tuple[Case, ...]:
+    """Tasks of level 1 whose results each need many elements, at their own shapes."""
+    return tuple(
+        Case(f"{number} {name}", ROOT / "benchmarks" / "tasks" / f"{file}.py", name, "reduction")
+        for file, tasks in KERNELBENCH_REDUCTIONS.items()
+        for number, name in tasks.items()
+    )
+
+
 def serving_cases() -> tuple[Case, ...]:
     """Every example in fp32 and bf16; 8192 rows of each serving width where the example has rows of features."""
     return tuple(case for example in EXAMPLE_MODULES for case in _cases_of(example))
@@ -103,7 +125,8 @@ def serving_cases() -> tuple[Case, ...]:
 def all_cases() -> tuple[Case, ...]:
     """Every case, the core ones first, so that a run cut short has shown something of each kind of kernel."""
     core = core_cases()
-    return core + tuple(case for case in kernelbench_cases() + serving_cases() if case not in core)
+    others = kernelbench_cases() + serving_cases() + reducing_cases()
+    return core + tuple(case for case in others if case not in core)
 
 
 def core_cases() -> tuple[Case, ...]:

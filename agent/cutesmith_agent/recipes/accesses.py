@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from cutesmith_evaluator.types import GraphInput
 
+from .geometry import output_spec
 from .ir import Load
 from .layout import CUTE_TYPES, Modes, coalesce
-from .lowering import Program, Store, output_spec
+from .lowering import Program, Store
 from .text import identifier
 
 

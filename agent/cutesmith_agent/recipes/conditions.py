@@ -123,9 +123,9 @@ def _broken(line: str) -> list[str]:
     """A long `if … (a or b):` over several lines."""
     if len(line) <= CODE_WIDTH:
         return [line]
-    head, _, rest = line.partition("(")
+    head, _, rest = line.partition(" and (")
     first, *others = rest.removesuffix("):").split(" or ")
-    return [f"{head}(", f"    {first}", *(f"    or {other}" for other in others), "):"]
+    return [f"{head} and (", f"    {first}", *(f"    or {other}" for other in others), "):"]
 
 
 def _any(conditions: list[str]) -> str:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from cutesmith_agent.source.naming import snake_case
 from cutesmith_evaluator.types import Graph, Inspection, TensorSpec
 
 from .accesses import Tensors, cute_type
 from .conditions import arguments_of, conditions, written
 from .contract import Target
+from .geometry import output_spec
 from .held import Held
 from .layout import Shapes, open_shapes
-from .lowering import Program, output_spec
-from .text import ascii_name
+from .lowering import Program
+from .text import kernel_name
 from .wrap import wrapped
 
 EVIDENCE = "Evidence:"
@@ -47,7 +47,7 @@ def with_header(source: str, lines: tuple[str, ...]) -> str:
 
 def write(program: Program, inspection: Inspection, target: Target, parts: Parts) -> str:
     """The candidate's source."""
-    name = ascii_name(snake_case(target.class_name))
+    name = kernel_name(target.class_name)
     shapes = open_shapes(program)
     sections = [
         _header(target, parts, program),
@@ -169,7 +169,7 @@ def _launcher(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
             f"def _launch({arguments}):",
             f"    {outputs} = _empty({arguments})",
             f"    index = {first}.get_device()",
-            f"    compiled = _compiled(index, not ({unaligned}))",
+            *(f"    {line}" for line in _lookup(unaligned)),
             *(
                 [f"    scratch = torch.empty({parts.scratch}, dtype=torch.float32, device={first}.device)"]
                 if parts.scratch
@@ -183,6 +183,16 @@ def _launcher(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
             f"    return {result}",
         )
     )
+
+
+def _lookup(unaligned: str) -> list[str]:
+    """The compiled function for the tensors' alignment; many tensors over several lines."""
+    line = f"compiled = _compiled(index, not ({unaligned}))"
+    if len(line) <= CODE_WIDTH:
+        return [line]
+    first, *others = unaligned.split(" or ")
+    tests = [f"    {first}", *(f"    or {other}" for other in others)]
+    return ["unaligned = (", *tests, ")", "compiled = _compiled(index, not unaligned)"]
 
 
 def _passed(program: Program, parts: Parts) -> list[str]:

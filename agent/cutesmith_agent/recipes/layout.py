@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from cutesmith_evaluator.types import GraphInput
 
+from .geometry import output_spec
 from .ir import Load, walk
-from .lowering import Program, Store, output_spec
+from .lowering import Program, Store
 
 ITEMSIZE = {"float32": 4, "float16": 2, "bfloat16": 2, "bool": 1, "int64": 8}
 CUTE_TYPES = {"float32": "Float32", "float16": "Float16", "bfloat16": "BFloat16", "bool": "Boolean", "int64": "Int64"}

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from cutesmith_evaluator.types import Arg, Graph, GraphInput, Node, Ref, TensorSpec
 
 from .aten import POINTWISE
+from .channel_norms import CHANNEL_OPS
 from .contract import Unsupported
+from .geometry import Geometry, geometry, short_name
 from .ir import Builder, Expr
-from .reductions import REDUCTIONS, reduced_dims
+from .reductions import REDUCTIONS
 from .space import Index, Refine, Space, unravel
 from .views import VIEWS
 
@@ -60,7 +62,7 @@ class Lowerer:
 
     graph: Graph
     space: Space
-    columns: tuple[int, ...]  # sizes of the reduced dimensions
+    geometry: Geometry
     fixed: dict[int, int] = field(default_factory=dict)  # unrolled factors of this piece
     builder: Builder = field(default_factory=Builder)
     memo: dict[tuple[object, ...], Expr] = field(default_factory=dict)
@@ -68,6 +70,11 @@ class Lowerer:
     def __post_init__(self) -> None:
         self.nodes = {n.name: n for n in self.graph.nodes}
         self.inputs = {i.name: i for i in self.graph.inputs}
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Sizes of the reduced dimensions."""
+        return self.geometry.columns
 
     def spec(self, ref: Ref) -> TensorSpec:
         if ref.name in self.inputs:
@@ -115,6 +122,8 @@ class Lowerer:
             return VIEWS[name](self, node, output, index)
         if name in REDUCTIONS:
             return REDUCTIONS[name](self, node, output, index)
+        if name in CHANNEL_OPS:
+            return CHANNEL_OPS[name](self, node, output, index)
         if name in POINTWISE and output == 0:
             args = [self.operand(a, index) for a in node.args]
             kwargs = {
@@ -132,19 +141,14 @@ class Lowerer:
             raise Unsupported(f"no recipe covers {node.op} with these arguments ({error})", line=node.line) from error
 
 
-def short_name(op: str) -> str:
-    """aten.mul.Tensor → mul; in-place ops were functionalised."""
-    return op.split(".")[1] if "." in op else op
-
-
 def lower(graph: Graph) -> Program:
     """Expressions for every output, or `Unsupported` naming the op."""
     _check_dtypes(graph)
-    columns = _columns(graph)
-    space = _root_space(graph, columns)
+    shape = geometry(graph)
+    space = shape.space
     for _ in range(32):
         try:
-            return _lower_in(graph, space, columns)
+            return _lower_in(graph, space, shape)
         except Refine as request:
             space = space.refine(request)
         except ValueError as error:
@@ -184,58 +188,7 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def _columns(graph: Graph) -> tuple[int, ...]:
-    """Sizes of the dimensions that the first reduction runs over."""
-    specs = {i.name: (i.spec,) for i in graph.inputs} | {n.name: n.outputs for n in graph.nodes}
-    for node in graph.nodes:
-        if short_name(node.op) in REDUCTIONS:
-            source = node.args[0]
-            assert isinstance(source, Ref)
-            shape = specs[source.name][source.index].shape
-            columns = tuple(shape[d] for d in reduced_dims(node, shape))
-            if math.prod(columns) == 1:
-                raise Unsupported(f"{node.op} runs over a single element: there is nothing to reduce", line=node.line)
-            return columns
-    return ()
-
-
-def output_spec(graph: Graph, ref: Ref) -> TensorSpec:
-    for i in graph.inputs:
-        if i.name == ref.name:
-            return i.spec
-    return next(n for n in graph.nodes if n.name == ref.name).outputs[ref.index]
-
-
-def _is_full(shape: tuple[int, ...], columns: tuple[int, ...], rows: int) -> bool:
-    """Whether an output has an element per column (softmax), not only per row (sum)."""
-    if not columns:
-        return True
-    trailing = shape[len(shape) - len(columns) :]
-    return trailing == columns and math.prod(shape) == rows * math.prod(columns)
-
-
-def _root_space(graph: Graph, columns: tuple[int, ...]) -> Space:
-    """Rows and columns of the largest output; columns come last where reductions need them."""
-    shapes = [output_spec(graph, r).shape for r in graph.outputs]
-    largest = max(shapes, key=math.prod)
-    if not columns:
-        return Space.of((), largest)
-    reduced = _reduced_rows(graph)
-    if _is_full(largest, columns, reduced):
-        return Space.of(largest[: len(largest) - len(columns)], columns)
-    return Space.of(tuple(n for n in largest), columns)
-
-
-def _reduced_rows(graph: Graph) -> int:
-    specs = {i.name: (i.spec,) for i in graph.inputs} | {n.name: n.outputs for n in graph.nodes}
-    node = next(n for n in graph.nodes if short_name(n.op) in REDUCTIONS)
-    source = node.args[0]
-    assert isinstance(source, Ref)
-    shape = specs[source.name][source.index].shape
-    return math.prod(shape) // math.prod(shape[d] for d in reduced_dims(node, shape))
-
-
-def _lower_in(graph: Graph, space: Space, columns: tuple[int, ...]) -> Program:
+def _lower_in(graph: Graph, space: Space, shape: Geometry) -> Program:
     unrolled = [k for k, f in enumerate(space.factors) if f.unrolled]
     pieces = list(itertools.product(*(range(space.factors[k].size) for k in unrolled)))
     if len(pieces) > MAX_PIECES:
@@ -243,7 +196,7 @@ def _lower_in(graph: Graph, space: Space, columns: tuple[int, ...]) -> Program:
     builder = Builder(frozenset(range(space.row_factors, len(space.factors))))
     stores = []
     for piece in pieces:
-        lowerer = Lowerer(graph, space, columns, dict(zip(unrolled, piece, strict=True)), builder)
+        lowerer = Lowerer(graph, space, shape, dict(zip(unrolled, piece, strict=True)), builder)
         for number, ref in enumerate(graph.outputs):
             stores += _stores(lowerer, number, ref, first=not any(piece))
     sizes = tuple(1 if f.unrolled else f.size for f in space.factors)
@@ -255,10 +208,9 @@ def _lower_in(graph: Graph, space: Space, columns: tuple[int, ...]) -> Program:
 def _stores(lowerer: Lowerer, number: int, ref: Ref, *, first: bool) -> list[Store]:
     shape = lowerer.spec(ref).shape
     space = lowerer.space
-    rows = math.prod(f.size for f in space.factors[: space.row_factors])
-    full = _is_full(shape, lowerer.columns, rows)
+    full = lowerer.geometry.is_full(shape)
     flat = Index()
-    dims = range(len(space.dims) if full else space.row_dims)
+    dims = lowerer.geometry.order if full else range(space.row_dims)
     for d in dims:
         size = math.prod(f.size for f in space.dims[d])
         flat = flat.times(size).add(space.index(d))

@@ -31,15 +31,15 @@ class Group:
         return (*self.reductions, *self.online.values())
 
 
-def groups(roots: tuple[Expr, ...]) -> tuple[Group, ...]:
-    """Passes in order: each holds every reduction whose operands are known by then."""
+def groups(roots: tuple[Expr, ...], *, indices: bool = False) -> tuple[Group, ...]:
+    """Passes in order: each holds every reduction whose operands are known by then. `indices`: argmax is covered."""
     waiting = [e for e in walk(roots) if isinstance(e, Reduce)]
     known: set[int] = set()
     passes = []
     while waiting:
         ready = [r for r in waiting if all(id(e) in known for e in _reductions_under(r.arg))]
         online = {id(m): s for m in ready for s in waiting if _is_online_sum(s, m)}
-        if any(r.kind in ("argmax", "argmin") for r in ready):
+        if not indices and any(r.kind in ("argmax", "argmin") for r in ready):
             raise Unsupported(f"no recipe covers an {ready[0].kind} over rows this long")
         group = Group(tuple(ready), online)
         passes.append(group)
@@ -107,9 +107,7 @@ def pass_function(
         writer.lines.append(
             f"store({writer.write(access.store.expr)}, {access.gmem}, row, chunk, width, steps, stride)"
         )
-    text.operands += sorted(
-        {n for k, n in scalars.names.items() if k in _read(roots, scalars) and n not in text.operands}
-    )
+    text.operands += sorted(read_names(roots, scalars) - set(text.operands))
     header = ", ".join(("row", "chunk", "width", "steps", "stride", *text.operands, *text.accumulators))
     returns = [f"    return {', '.join(text.accumulators)}"] if text.accumulators else []
     text.lines = [f"def {name}({header}):", *(f"    {line}" for line in writer.lines), *returns, ""]
@@ -125,21 +123,21 @@ def _name_scalar_loads(roots: tuple[Expr, ...], tensors: Tensors, scalars: Write
             scalars.lines.append(f"{name} = {access.gmem}[row, 0].to(cutlass.Float32)")
 
 
-def _read(roots: tuple[Expr, ...], scalars: Writer) -> set[int]:
-    """Ids of the named row values that the roots read, not looking below them."""
-    found: set[int] = set()
+def read_names(roots: tuple[Expr, ...], scalars: Writer) -> set[str]:
+    """The named row values that the roots read, not looking below them."""
+    found: set[str] = set()
     stack = list(roots)
     while stack:
         e = stack.pop()
         if id(e) in scalars.names:
-            found.add(id(e))
+            found.add(scalars.names[id(e)])
         else:
             stack.extend(arguments(e))
     return found
 
 
 def _load_columns(roots: tuple[Expr, ...], tensors: Tensors, writer: Writer, text: PassText, read: Reader) -> None:
-    needed = {id(e) for e in _below(roots, writer) if isinstance(e, Load)}
+    needed = {id(e) for e in below(roots, writer) if isinstance(e, Load)}
     for access in tensors.loads:
         if access.load is not None and id(access.load) in needed and access.per_column:
             local = writer.name(access.load, access.local)
@@ -148,7 +146,7 @@ def _load_columns(roots: tuple[Expr, ...], tensors: Tensors, writer: Writer, tex
             writer.lines.append(f"{local} = {call}")
 
 
-def _below(roots: tuple[Expr, ...], writer: Writer) -> list[Expr]:
+def below(roots: tuple[Expr, ...], writer: Writer) -> list[Expr]:
     """Expressions under the roots, not looking below those that already have a name."""
     found, stack, seen = [], list(roots), set()
     while stack:

@@ -6,15 +6,15 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cutesmith_agent.source.naming import snake_case
 from cutesmith_evaluator.types import Finding, Graph, Inspection
 
-from . import cluster_rows, long_rows, one_row, pointwise, rows
+from . import cluster_rows, long_rows, middle, middle_schedules, one_row, pointwise, rows
 from .contract import Draft, Proposal, Target, Unsupported
 from .file import LEAST_CAPABILITY, Parts, write
+from .geometry import output_spec
 from .ir import Const, Reduce
-from .lowering import Program, lower, output_spec
-from .text import ascii_name
+from .lowering import Program, lower
+from .text import kernel_name
 
 HALF = ("float16", "bfloat16")
 BEFORE_CLUSTERS = ("sm_80", "sm_86", "sm_89", "sm_120a")  # or with ones that hold less
@@ -83,6 +83,11 @@ def _variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
                 (columns, *split.constants()), text, title, scratch="BLOCKS" if slots == 1 else f"{slots} * BLOCKS"
             )
         return
+    if middle_schedules.applies(program):
+        for each in middle_schedules.schedules(program):
+            title = f"{class_name}: rows of {program.columns} lie side by side; a thread goes down a few of them."
+            yield Variant((columns, *each.constants()), middle.emit(program, each, name, fast=fast), title)
+        return
     for number, schedule in enumerate(rows.schedules(program)):
         if number == 1 and schedule.unroll and target.arch not in BEFORE_CLUSTERS:
             yield from _clustered(program, name, class_name)
@@ -108,7 +113,7 @@ def _clustered(program: Program, name: str, class_name: str) -> Iterator[Variant
 
 def _drafts(program: Program, inspection: Inspection, target: Target) -> tuple[Draft, ...]:
     drafts = []
-    for variant in _variants(program, ascii_name(snake_case(target.class_name)), target):
+    for variant in _variants(program, kernel_name(target.class_name), target):
         text = variant.text
         parts = Parts(variant.title, variant.constants, text.lines, text.tensors, variant.scratch, variant.least)
         source = write(program, inspection, target, parts)

@@ -1,4 +1,4 @@
-"""Reductions over the last dimensions, as row expressions; norms and softmaxes in terms of them."""
+"""Reductions as row expressions; norms and softmaxes in terms of them. The norms of channels: `channel_norms`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from cutesmith_evaluator.types import Arg, Node, Ref
 
+from .channel_norms import CHANNEL_NORMS, CHANNEL_SHAPES
 from .contract import Unsupported
 from .ir import Expr, ReduceKind
 from .space import Index
+from .statistics import count_of, mean_of, normalized, variance_of
 from .views import integers, source
 
 if TYPE_CHECKING:
@@ -40,17 +42,19 @@ DIMS: dict[str, Callable[[Node, int], Arg]] = {
 
 
 def reduced_dims(node: Node, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The dims a reduction runs over: the trailing ones, in order; anything else is not covered."""
+    """The dims a reduction over a tensor of this shape runs over, in order."""
     dims = DIMS[node.op.split(".")[1]](node, len(shape))
     if dims is None or dims == ():
         return tuple(range(len(shape)))
-    reduced = tuple(sorted(d % len(shape) for d in integers(dims)))
-    trailing = tuple(range(len(shape) - len(reduced), len(shape)))
-    if reduced != trailing and any(shape[d] != 1 for d in range(reduced[0], len(shape)) if d not in reduced):
-        raise Unsupported(
-            f"no recipe covers {node.op} over dimension {reduced[0]}, which is not the last", line=node.line
-        )
-    return reduced
+    return tuple(sorted(d % len(shape) for d in integers(dims)))
+
+
+def natural_shape(node: Node, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The reduced tensor's shape with dims as the op sees them (groups of channels apart), and those it reduces."""
+    name = node.op.split(".")[1]
+    if name in CHANNEL_SHAPES:
+        return CHANNEL_SHAPES[name](node, shape)
+    return shape, reduced_dims(node, shape)
 
 
 def _inner(lowerer: Lowerer, node: Node, index: tuple[Index, ...], ref: Ref | None = None) -> Expr:
@@ -78,16 +82,8 @@ def _plain(kind: ReduceKind) -> Emit:
     return lambda lowerer, node, output, index: lowerer.builder.reduce(kind, _inner(lowerer, node, index))
 
 
-def _count(lowerer: Lowerer) -> int:
-    return math.prod(lowerer.columns)
-
-
-def _mean_of(lowerer: Lowerer, x: Expr) -> Expr:
-    return lowerer.builder.op("mul", lowerer.builder.reduce("sum", x), lowerer.builder.const(1 / _count(lowerer)))
-
-
 def _mean(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
-    return _mean_of(lowerer, _inner(lowerer, node, index))
+    return mean_of(lowerer, _inner(lowerer, node, index))
 
 
 def _with_index(kind: ReduceKind, where: ReduceKind) -> Emit:
@@ -131,18 +127,12 @@ def _log_softmax(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, 
     return lowerer.builder.op("sub", shifted, lowerer.builder.op("log", total))
 
 
-def _variance(lowerer: Lowerer, x: Expr, correction: float) -> Expr:
-    b = lowerer.builder
-    centred = b.op("sub", x, _mean_of(lowerer, x))
-    return b.op("mul", b.reduce("sum", b.op("mul", centred, centred)), b.const(1 / (_count(lowerer) - correction)))
-
-
 def _variance_op(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
     correction = node.kwargs.get("correction", 1)
     correction = 1 if correction is None else correction
-    if not isinstance(correction, int | float) or _count(lowerer) <= correction:
+    if not isinstance(correction, int | float) or count_of(lowerer) <= correction:
         raise Unsupported(f"no recipe covers {node.op} with this correction", line=node.line)
-    return _variance(lowerer, _inner(lowerer, node, index), correction)
+    return variance_of(lowerer, _inner(lowerer, node, index), correction)
 
 
 def _affine(lowerer: Lowerer, node: Node, index: tuple[Index, ...], x: Expr, weight: Arg, bias: Arg) -> Expr:
@@ -155,12 +145,11 @@ def _affine(lowerer: Lowerer, node: Node, index: tuple[Index, ...], x: Expr, wei
 
 def _layer_norm(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
     """(x - mean) * rsqrt(var + eps) * weight + bias."""
-    b = lowerer.builder
     x = _inner(lowerer, node, index)
     _, _, weight, bias, eps = (*node.args, None, None, None)[:5]
-    rstd = b.op("rsqrt", b.op("add", _variance(lowerer, x, 0), b.const(1e-5 if eps is None else float(eps))))  # type: ignore[arg-type]
+    result = normalized(lowerer, x, 1e-5 if eps is None else float(eps))  # type: ignore[arg-type]
     _at_columns(lowerer, node, index)
-    return _affine(lowerer, node, index, b.op("mul", b.op("sub", x, _mean_of(lowerer, x)), rstd), weight, bias)
+    return _affine(lowerer, node, index, result, weight, bias)
 
 
 def _rms_norm(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
@@ -169,7 +158,7 @@ def _rms_norm(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...
     _, _, weight, eps = (*node.args, None, None)[:4]
     if eps is None:
         eps = {"float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10}[lowerer.spec(source(node)).dtype]
-    rstd = b.op("rsqrt", b.op("add", _mean_of(lowerer, b.op("mul", x, x)), b.const(float(eps))))  # type: ignore[arg-type]
+    rstd = b.op("rsqrt", b.op("add", mean_of(lowerer, b.op("mul", x, x)), b.const(float(eps))))  # type: ignore[arg-type]
     _at_columns(lowerer, node, index)
     return _affine(lowerer, node, index, b.op("mul", x, rstd), weight, None)
 
@@ -203,4 +192,5 @@ REDUCTIONS: dict[str, Emit] = {
     "layer_norm": _layer_norm,
     "rms_norm": _rms_norm,
     "linalg_vector_norm": _vector_norm,
+    **CHANNEL_NORMS,
 }

@@ -8,6 +8,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
+from cutesmith_agent.source.naming import snake_case
+
 from .ir import Const, Expr, Load, Op, Reduce, arguments, walk
 
 INLINE_WIDTH = 64  # a single-use expression longer than this gets a name
@@ -99,6 +101,12 @@ def identifier(name: str) -> str:
     return f"{clean}_" if keyword.iskeyword(clean) or clean in RESERVED else clean
 
 
+def kernel_name(class_name: str) -> str:
+    """A class's kernel: "outer_in_ner", and "in_" for a class whose name is a keyword."""
+    name = ascii_name(snake_case(class_name))
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
 def number(value: float) -> str:
     if math.isinf(value):
         return "-float('inf')" if value < 0 else "float('inf')"
@@ -116,6 +124,7 @@ class Writer:
     taken: set[str] = field(default_factory=set)
     lines: list[str] = field(default_factory=list)
     uses: Counter[int] = field(default_factory=Counter)
+    row_vectors: bool = False  # a thread has several rows: what depends on the row alone is a vector too
 
     def count(self, roots: tuple[Expr, ...]) -> None:
         """Expressions read more than once get a name."""
@@ -200,15 +209,18 @@ class Writer:
 
     def _where(self, e: Op) -> tuple[str, int]:
         condition, yes, no = e.args
-        if not condition.per_column:
+        if not condition.per_column and not self.row_vectors:
             return f"{self._scalar(yes)} if {self.write(condition, COMPARE)} else {self._scalar(no)}", CHOICE
-        if not yes.per_column and not no.per_column:
+        if self._is_number(yes) and self._is_number(no):
             mask = self.assign(condition)
             return (
                 f"cute.where({mask}, cute.full_like({mask}, {self.write(yes)}, cutlass.Float32), {self.write(no)})",
                 ATOM,
             )
         return f"cute.where({self.write(condition)}, {self.write(yes)}, {self.write(no)})", ATOM
+
+    def _is_number(self, e: Expr) -> bool:
+        return isinstance(e, Const) or not (e.per_column or self.row_vectors)
 
     def _scalar(self, e: Expr) -> str:
         text = self.write(e, SUM)

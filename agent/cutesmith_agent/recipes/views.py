@@ -66,6 +66,23 @@ def _expand(lowerer: Lowerer, node: Node, _: int, index: tuple[Index, ...]) -> E
     return operand
 
 
+def _repeat(lowerer: Lowerer, node: Node, _: int, index: tuple[Index, ...]) -> Expr:
+    """Element `i` of a repeated dimension is element `i % size` of the source's."""
+    shape = lowerer.spec(source(node)).shape
+    own = index[len(index) - len(shape) :]
+    inner = tuple(
+        unravel(lowerer.space, lowerer.space.fix(i, lowerer.fixed), (n,))[0] for i, n in zip(own, shape, strict=True)
+    )
+    return lowerer.value(source(node), inner)
+
+
+def _flip(lowerer: Lowerer, node: Node, _: int, index: tuple[Index, ...]) -> Expr:
+    flipped = {d % len(index) for d in integers(node.args[1])}
+    sizes = node.outputs[0].shape
+    turned = tuple(i.times(-1).plus(sizes[d] - 1) if d in flipped else i for d, i in enumerate(index))
+    return lowerer.value(source(node), turned)
+
+
 def _slice(lowerer: Lowerer, node: Node, _: int, index: tuple[Index, ...]) -> Expr:
     shape = lowerer.spec(source(node)).shape
     dim = integer(node, 1, 0) % len(shape)
@@ -139,6 +156,8 @@ VIEWS: dict[str, View] = {
     "permute": _permute,
     **dict.fromkeys(("transpose", "t"), _transpose),
     "expand": _expand,
+    "repeat": _repeat,
+    "flip": _flip,
     "slice": _slice,
     "select": _select,
     **dict.fromkeys(("split", "split_with_sizes", "chunk"), _split),

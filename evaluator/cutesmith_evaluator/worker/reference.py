@@ -36,6 +36,11 @@ class Reference:
     def file(self) -> Path:
         return Path(self.task.file)
 
+    @property
+    def inputs_name(self) -> str:
+        """What the file calls its inputs: any callable will do, also one without a name of its own."""
+        return getattr(self.make_inputs, "__name__", "get_inputs")
+
     def build(self, device: torch.device | str) -> nn.Module:
         """A new instance in eval mode on `device`; equal weights every time (seed 0). Raises TaskError."""
         return self.placed(self.construct(self.cls), device)
@@ -64,7 +69,7 @@ class Reference:
         Tensors are detached, on `device`, with their strides kept. Raises TaskError.
         """
         seed_everything(seed)
-        with user_code("inputs-raised", f"calling {self.make_inputs.__name__}()", self.file):
+        with user_code("inputs-raised", f"calling {self.inputs_name}()", self.file):
             made = self.make_inputs()
             if isinstance(made, torch.Tensor):
                 made = [made]
@@ -79,7 +84,7 @@ class Reference:
             return
         takes = f"{least}" if least == most else f"at least {least}" if math.isinf(most) else f"{least} to {most:.0f}"
         values = "1 value" if given == 1 else f"{given} values"
-        message = f"{self.file.name}: {self.make_inputs.__name__}() gives {values}, forward takes {takes}."
+        message = f"{self.file.name}: {self.inputs_name}() gives {values}, forward takes {takes}."
         raise TaskError(Finding("inputs-raised", message, None, str(self.file)))
 
 

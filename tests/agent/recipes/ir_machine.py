@@ -6,8 +6,9 @@ import math
 
 import torch
 
+from cutesmith_agent.recipes.geometry import output_spec
 from cutesmith_agent.recipes.ir import Const, Expr, Load, Op, Reduce, walk
-from cutesmith_agent.recipes.lowering import Program, output_spec
+from cutesmith_agent.recipes.lowering import Program
 
 BINARY = {
     "add": torch.add,

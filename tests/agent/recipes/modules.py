@@ -182,17 +182,12 @@ SHAPES = {
 }
 DTYPES = {"Halves": torch.bfloat16}
 TWO = ("Arithmetic", "TwoResults", "Halves")
-REFUSED = ("Convolution", "MiddleSum", "Counted", "Single", "SingleColumn")
+REFUSED = ("Convolution", "Counted", "Single", "SingleColumn")
 
 
 class Convolution(nn.Module):
     def forward(self, x):
         return F.conv1d(x, x[:, :, :3])
-
-
-class MiddleSum(nn.Module):
-    def forward(self, x):
-        return x.sum(1)
 
 
 class Counted(nn.Module):
@@ -205,7 +200,7 @@ def inputs_of(name):
     torch.manual_seed(1)
     if name == "Masked":
         return [torch.randn(2, 4, 32, 32), torch.triu(torch.ones(2, 1, 32, 32), 1).bool()]
-    if name in ("Convolution", "MiddleSum"):
+    if name == "Convolution":
         return [torch.randn(4, 8, 16)]
     shapes = SHAPES.get(name, ((50, 256),) * (2 if name in TWO else 1))
     dtype = DTYPES.get(name, torch.float32)
@@ -330,10 +325,6 @@ def get_halves_inputs():
 
 def get_convolution_inputs():
     return inputs_of("Convolution")
-
-
-def get_middle_sum_inputs():
-    return inputs_of("MiddleSum")
 
 
 def get_counted_inputs():

@@ -29,10 +29,18 @@ def _load(path: Path):
     return module
 
 
-modules = _load(MODULES)
+FILES = (MODULES, HERE / "reduced_modules.py")
+LOADED = {file: _load(file) for file in FILES}
+modules = LOADED[MODULES]
 machine = _load(HERE / "ir_machine.py")
-CLASSES = [n for n, v in vars(modules).items() if isinstance(v, type) and v.__module__ == modules.__name__]
-COVERED = [n for n in CLASSES if n not in modules.REFUSED]
+FILE_OF = {
+    name: file
+    for file, loaded in LOADED.items()
+    for name, value in vars(loaded).items()
+    if isinstance(value, type) and value.__module__ == loaded.__name__
+}
+COMPILED = ("BatchStatistics", "ChannelLayerNorm", "MiddleMaximum", "BothSums", "HalfChannels")  # others run, emulated
+COVERED = [name for name in FILE_OF if name not in modules.REFUSED]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +52,7 @@ def worker() -> Iterator[Worker]:
 
 @pytest.fixture(scope="module")
 def inspected(worker: Worker) -> dict[str, Inspection]:
-    return {name: worker.inspect(Task(str(MODULES), name)) for name in CLASSES}
+    return {name: worker.inspect(Task(str(file), name)) for name, file in FILE_OF.items()}
 
 
 def _tensors(inspection: Inspection, module: torch.nn.Module, inputs: list[torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -61,12 +69,14 @@ def _tensors(inspection: Inspection, module: torch.nn.Module, inputs: list[torch
 def test_program_computes_the_module(name: str, inspected: dict[str, Inspection]) -> None:
     inspection = inspected[name]
     assert inspection.graph is not None, inspection.findings
-    module = getattr(modules, name)().eval()
-    inputs = modules.inputs_of(name)
+    loaded = LOADED[FILE_OF[name]]
+    with torch.no_grad():
+        module = getattr(loaded, name)().eval()
+    inputs = loaded.inputs_of(name)
     with torch.no_grad():
         expected = (
             module(*[x.double() if x.is_floating_point() else x for x in inputs])
-            if not list(module.parameters())
+            if not list(module.state_dict())
             else module(*inputs)
         )
     expected = expected if isinstance(expected, tuple) else (expected,)
@@ -75,21 +85,20 @@ def test_program_computes_the_module(name: str, inspected: dict[str, Inspection]
         torch.testing.assert_close(result, wanted.double(), rtol=1e-5, atol=1e-6, equal_nan=False)
 
 
-@pytest.mark.parametrize("name", COVERED)
+@pytest.mark.parametrize("name", [name for name in COVERED if FILE_OF[name] == MODULES or name in COMPILED])
 def test_first_draft_compiles(name: str, inspected: dict[str, Inspection], worker: Worker, tmp_path: Path) -> None:
-    proposal = propose(inspected[name], Target(name, MODULES, "sm_90a"))
+    file = FILE_OF[name]
+    proposal = propose(inspected[name], Target(name, file, "sm_90a"))
     assert proposal.drafts, proposal.findings
     draft = proposal.drafts[0]
     candidate = tmp_path / f"{name.lower()}_cute.py"
     candidate.write_text(draft.source)
-    compilation = worker.compile(Task(str(MODULES), name), candidate, ("sm_90a",))
+    compilation = worker.compile(Task(str(file), name), candidate, ("sm_90a",))
     assert compilation.ok, compilation.findings
     assert all(r.spill_bytes == 0 for r in compilation.resources), compilation.resources
 
 
-@pytest.mark.parametrize(
-    ("name", "op"), [("Convolution", "aten.convolution"), ("MiddleSum", "aten.sum"), ("Counted", "aten.cumsum")]
-)
+@pytest.mark.parametrize(("name", "op"), [("Convolution", "aten.convolution"), ("Counted", "aten.cumsum")])
 def test_the_op_that_stops_the_recipes_is_named(name: str, op: str, inspected: dict[str, Inspection]) -> None:
     proposal = propose(inspected[name], Target(name, MODULES, "sm_90a"))
     assert not proposal.drafts

@@ -1,0 +1,76 @@
+"""Which dimensions a graph's reductions run over, and so how its index space is laid out: rows first, then columns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from cutesmith_evaluator.types import Graph, Node, Ref, TensorSpec
+
+from .contract import Unsupported
+from .reductions import REDUCTIONS, natural_shape
+from .space import Space
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Sizes of the kept and the reduced dimensions; `order`: those of a value that has both, as memory has them."""
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    order: tuple[int, ...]  # root dimensions, outermost first; they count rows first
+
+    @property
+    def space(self) -> Space:
+        return Space.of(self.rows, self.columns)
+
+    def is_full(self, shape: tuple[int, ...]) -> bool:
+        """Whether an output has an element per column (softmax), not only per row (sum)."""
+        return not self.columns or math.prod(shape) == math.prod(self.rows) * math.prod(self.columns)
+
+
+def geometry(graph: Graph) -> Geometry:
+    """That of the first reduction; the sizes of the largest output where they say more."""
+    largest = max((output_spec(graph, r).shape for r in graph.outputs), key=math.prod)
+    node = next((n for n in graph.nodes if short_name(n.op) in REDUCTIONS), None)
+    if node is None:
+        return _in_place((), largest)
+    shape, reduced = natural_shape(node, _reduced_spec(graph, node).shape)
+    columns = tuple(shape[d] for d in reduced)
+    if math.prod(columns) == 1:
+        raise Unsupported(f"{node.op} runs over a single element: there is nothing to reduce", line=node.line)
+    rows = tuple(n for d, n in enumerate(shape) if d not in reduced)
+    if reduced != tuple(range(len(rows), len(shape))):
+        return Geometry(rows, columns, _order(len(shape), reduced))
+    if math.prod(largest) != math.prod(shape):
+        return _in_place(largest, columns)
+    leading = largest[: len(largest) - len(columns)]
+    return _in_place(leading if largest[len(leading) :] == columns else rows, columns)
+
+
+def _in_place(rows: tuple[int, ...], columns: tuple[int, ...]) -> Geometry:
+    return Geometry(rows, columns, tuple(range(len(rows) + len(columns))))
+
+
+def _order(rank: int, reduced: tuple[int, ...]) -> tuple[int, ...]:
+    """Where each dimension of the reduced tensor is among the root dimensions."""
+    kept = [d for d in range(rank) if d not in reduced]
+    return tuple((*kept, *reduced).index(d) for d in range(rank))
+
+
+def _reduced_spec(graph: Graph, node: Node) -> TensorSpec:
+    source = node.args[0]
+    assert isinstance(source, Ref)
+    return output_spec(graph, source)
+
+
+def output_spec(graph: Graph, ref: Ref) -> TensorSpec:
+    for i in graph.inputs:
+        if i.name == ref.name:
+            return i.spec
+    return next(n for n in graph.nodes if n.name == ref.name).outputs[ref.index]
+
+
+def short_name(op: str) -> str:
+    """aten.mul.Tensor → mul; in-place ops were functionalised."""
+    return op.split(".")[1] if "." in op else op

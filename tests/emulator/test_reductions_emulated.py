@@ -1,0 +1,59 @@
+"""Kernels for reductions over any dimension and for norms of channels, validated on the emulated device."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cutesmith_agent.recipes import Target, propose
+from cutesmith_evaluator.client import Worker
+from cutesmith_evaluator.types import Task
+from suite import Case, reducing_cases
+
+CASES = {case.qualname: case for case in reducing_cases()}
+PLANES = {"BATCH": "2", "BATCHED": "3", "FEATURES": "16", "SIDE": "6"}  # 36 elements: rows of channels by fours
+BFLOAT = {"DTYPE": "torch.bfloat16"}
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    with Worker(Path(sys.executable)) as made:
+        yield made
+
+
+def check(worker: Worker, case: Case, folder: Path, drafts: slice) -> None:
+    """These drafts are right, and no less precise than the module."""
+    task = Task(str(case.write(folder)), case.qualname)
+    inspection = worker.inspect(task)
+    proposal = propose(inspection, Target(case.qualname, Path(task.file), "sm_90a"))
+    assert inspection.graph is not None
+    assert proposal.drafts[drafts], proposal.findings
+    for number, draft in enumerate(proposal.drafts[drafts]):
+        candidate = folder / f"draft{number}" / f"{case.qualname.lower()}_cute.py"
+        candidate.parent.mkdir()
+        candidate.write_text(draft.source)
+        dims = inspection.graph.dynamic_dims
+        verdict = worker.validate(task, candidate, device="emulated", dynamic_dims=dims, quick=True)
+        assert (verdict.ok, verdict.precision) == (True, "kept"), (draft.schedule, verdict.findings)
+
+
+@pytest.mark.parametrize(
+    ("name", "constants", "drafts"),
+    [
+        ("BatchNorm", PLANES, slice(1)),
+        ("InstanceNorm", PLANES, slice(1)),
+        ("GroupNorm", PLANES | BFLOAT, slice(1)),
+        ("ChannelRMSNorm", PLANES, slice(0, None, 3)),
+        ("ChannelRMSNorm", PLANES | BFLOAT | {"FEATURES": "67", "SIDE": "5"}, slice(1)),
+        ("Mean", {"BATCH": "2", "LENGTH": "70", "WIDTH": "12"} | BFLOAT, slice(1)),
+        ("Max", {"BATCH": "3", "LENGTH": "67", "WIDTH": "35"}, slice(1, 2)),
+        ("Argmax", {"BATCH": "2", "LENGTH": "40", "WIDTH": "16"}, slice(1, 6, 4)),
+        ("Argmin", {"BATCH": "2", "LENGTH": "131", "WIDTH": "7"}, slice(1)),
+    ],
+)
+def test_rows_anywhere(worker: Worker, name: str, constants: dict[str, str], drafts: slice, tmp_path: Path) -> None:
+    check(worker, replace(CASES[name], constants=constants), tmp_path, drafts)
