@@ -57,3 +57,20 @@ def check(worker: Worker, case: Case, folder: Path, drafts: slice) -> None:
 )
 def test_rows_anywhere(worker: Worker, name: str, constants: dict[str, str], drafts: slice, tmp_path: Path) -> None:
     check(worker, replace(CASES[name], constants=constants), tmp_path, drafts)
+
+
+@pytest.mark.parametrize(
+    ("name", "constants"),
+    [
+        ("LayerNorm", {"NORMALIZED": "(2, 163, 101)"}),
+        ("FrobeniusNorm", {"BATCH": "2", "FEATURES": "8", "SIDE": "48"} | BFLOAT),
+    ],
+)
+def test_many_blocks_share_a_row(worker: Worker, name: str, constants: dict[str, str], tmp_path: Path) -> None:
+    case = replace(CASES[name], constants=constants)
+    check(worker, case, tmp_path, slice(1))
+
+
+def test_a_block_takes_mean_and_variance_in_one_reading(worker: Worker, tmp_path: Path) -> None:
+    case = replace(CASES["LayerNorm"], constants={"NORMALIZED": "(2, 163, 101)"})
+    check(worker, case, tmp_path, slice(4, 5))

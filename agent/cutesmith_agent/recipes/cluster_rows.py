@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from .accesses import Access, Tensors, tensors_of
 from .ir import Expr, Load, Reduce, arguments
 from .layout import ITEMSIZE
-from .long_rows import combine, flush, initial, name_row_values
+from .long_rows import combine, flush, initial
 from .lowering import Program
-from .passes import LOAD, ONLINE, STORE, Group, PassText, Reader, groups, pass_function, plain_read
+from .online import ONLINE
+from .passes import LOAD, STORE, Group, PassText, Reader, groups, name_row_loads, pass_function, plain_read
 from .pointwise import KernelText, parameters
 from .rows import row_layout, row_vector
 from .text import Writer, helpers, loads_of
@@ -40,15 +41,24 @@ class ClusterSchedule:
 
 
 def schedules(program: Program) -> tuple[ClusterSchedule, ...]:
-    """Those of the smallest cluster that can hold a row; none where a row need not be read twice or is too long."""
+    """Those of the smallest cluster that can hold a row, then of the largest, which leaves room for other clusters' blocks.
+
+    None where a row need not be read twice or is too long."""
     tensors = tensors_of(program, loads_of(tuple(s.expr for s in program.stores)))
     kept = _kept(program, tensors)
     vector = row_vector(program)
     chunks = -(-program.columns // vector)
     for cluster in CLUSTERS if kept else ():
         if -(-chunks // cluster) * vector * sum(ITEMSIZE[a.dtype] for a in kept) <= SHARED_BYTES:
-            return tuple(ClusterSchedule(vector, t, u, cluster) for t, u in ((512, 4), (1024, 2), (1024, 4), (512, 8)))
+            smallest = tuple(
+                ClusterSchedule(vector, t, u, cluster) for t, u in ((512, 4), (1024, 2), (1024, 4), (512, 8))
+            )
+            return smallest if cluster == CLUSTERS[-1] else (*smallest, *_largest(vector))
     return ()
+
+
+def _largest(vector: int) -> tuple[ClusterSchedule, ...]:
+    return tuple(ClusterSchedule(vector, t, u, CLUSTERS[-1]) for t, u in ((512, 4), (256, 8)))
 
 
 def _stages(program: Program) -> list[tuple[Expr, ...]]:
@@ -156,12 +166,12 @@ def _results(tensors: Tensors, scalars: Writer, functions: list[str], read: Read
     columns = tuple(a for a in tensors.stores if a.per_column)
     lines: list[str] = []
     if columns:
-        name_row_values(tuple(a.store.expr for a in columns if a.store is not None), scalars)
         text = pass_function("write", Group((), {}), columns, tensors, scalars, read)
         functions += text.lines
         lines += flush(scalars) + _loop("write", text, [])
     for access in tensors.stores:
         if not access.per_column and access.store is not None:
+            name_row_loads((access.store.expr,), tensors, scalars)
             value = scalars.write(access.store.expr)
             lines += [
                 *flush(scalars),

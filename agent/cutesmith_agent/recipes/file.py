@@ -235,7 +235,8 @@ def _compiler(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
         specs.append((spec, min(shapes.prefix, len(spec.shape))))
     fakes = [f"        {_fake(spec, opened)}," for spec, opened in specs]
     if parts.scratch:
-        fakes.append(f"        fake(cutlass.Float32, ({parts.scratch},)),")
+        size = "cute.sym_int()" if "numel" in parts.scratch else parts.scratch
+        fakes.append(f"        fake(cutlass.Float32, ({size},)),")
     align = "16 if aligned else dtype.width // 8 if dtype.width >= 8 else 1"
     return "\n".join(
         (

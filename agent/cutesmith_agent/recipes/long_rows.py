@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from .accesses import Tensors, tensors_of
-from .ir import Expr, Op, arguments
 from .lowering import Program
+from .online import MOMENTS, ONLINE
 from .passes import (
     ACROSS,
     COMBINE,
     LOAD,
     LOAD_BY_PRIORITY,
     NEUTRAL,
-    ONLINE,
     STORE,
     Group,
     PassText,
     groups,
+    name_row_loads,
     pass_function,
     plain_read,
     read_by_priority,
@@ -33,7 +33,7 @@ def emit(program: Program, name: str, *, fast: bool, by_priority: bool) -> Kerne
     scalars.count(roots)
     functions: list[str] = []
     body: list[str] = []
-    passes = groups(roots)
+    passes = groups(roots, columns=program.columns)
     read = read_by_priority if by_priority else plain_read
     slots = 0
     for number, group in enumerate(passes, 1):
@@ -52,6 +52,7 @@ def emit(program: Program, name: str, *, fast: bool, by_priority: bool) -> Kerne
         *helpers(functions),
         *(STORE if any(a.per_column for a in tensors.stores) else ()),
         *(ONLINE if any(g.online for g in passes) else ()),
+        *(MOMENTS if any(g.moments for g in passes) else ()),
         *ACROSS,
         *functions,
         *_kernel(tensors, name, body, slots),
@@ -70,8 +71,7 @@ def initial(group: Group, text: PassText) -> list[str]:
     values = []
     for r in group.reductions:
         values.append(NEUTRAL[r.kind])
-        if id(r) in group.online:
-            values.append("0.0")
+        values += ["0.0"] * (id(r) in group.online) + ["0.0"] * 2 * (id(r) in group.moments)
     return [f"{name} = cutlass.Float32({value})" for name, value in zip(text.accumulators, values, strict=True)]
 
 
@@ -88,24 +88,37 @@ def _loop(name: str, text: PassText, initial: list[str]) -> list[str]:
 
 
 def combine(group: Group, text: PassText, scalars: Writer, slot: int, rooms: str = "sRow") -> int:
-    """From a value per thread to one per row; an online pair rescales its sum to the row's maximum first.
+    """From a value per thread to one per row; the second of a pair is corrected to the row's first.
 
     `rooms`: the shared memory that `across` needs. Returns the next free slot in it."""
     names = iter(text.accumulators)
     for r in group.reductions:
         own = next(names)
         name = scalars.name(r, own)
-        total = group.online.get(id(r))
+        total, squares = group.online.get(id(r)), group.moments.get(id(r))
+        if squares is not None:
+            spread, count = next(names), next(names)
+            whole = scalars.fresh("whole_sum")
+            scalars.name(squares, spread)
+            scalars.lines += [
+                f"{whole} = across({own}, operator.add, {rooms}, {slot}, tidx)",
+                f"{spread} = about({own}, {spread}, {count}, {whole}, float(COLUMNS))",
+                f"{spread} = across({spread}, operator.add, {rooms}, {slot + 1}, tidx)",
+                f"{name} = {whole}",
+            ]
+            slot += 2
+            continue
         if total is None:
             scalars.lines.append(f"{name} = across({own}, {COMBINE[r.kind]}, {rooms}, {slot}, tidx)")
             slot += 1
             continue
         sums = next(names)
+        top = scalars.fresh("top")
         scalars.name(total, sums)
         scalars.lines += [
-            f"top = across({own}, cute.math.max, {rooms}, {slot}, tidx)",
-            f"{sums} = across({sums} * cute.math.exp({own} - finite(top)), operator.add, {rooms}, {slot + 1}, tidx)",
-            f"{name} = top",
+            f"{top} = across({own}, cute.math.max, {rooms}, {slot}, tidx)",
+            f"{sums} = across({sums} * cute.math.exp({own} - finite({top})), operator.add, {rooms}, {slot + 1}, tidx)",
+            f"{name} = {top}",
         ]
         slot += 2
     return slot
@@ -116,13 +129,12 @@ def _results(tensors: Tensors, scalars: Writer, functions: list[str]) -> list[st
     columns = tuple(a for a in tensors.stores if a.per_column)
     lines: list[str] = []
     if columns:
-        roots = tuple(a.store.expr for a in columns if a.store is not None)
-        name_row_values(roots, scalars)
         text = pass_function("write", Group((), {}), columns, tensors, scalars)
         functions += text.lines
         lines += flush(scalars) + _loop("write", text, [])
     for access in tensors.stores:
         if not access.per_column and access.store is not None:
+            name_row_loads((access.store.expr,), tensors, scalars)
             value = scalars.write(access.store.expr)
             lines += [
                 *flush(scalars),
@@ -130,20 +142,6 @@ def _results(tensors: Tensors, scalars: Writer, functions: list[str]) -> list[st
                 f"    {access.gmem}[row, 0] = ({value}).to({access.gmem}.element_type)",
             ]
     return lines
-
-
-def name_row_values(roots: tuple[Expr, ...], scalars: Writer) -> None:
-    """What depends on the row alone is computed once, outside the loop: the largest such expressions get names."""
-    stack, seen = list(roots), set()
-    while stack:
-        e = stack.pop()
-        if id(e) in seen:
-            continue
-        seen.add(id(e))
-        if isinstance(e, Op) and not e.per_column and e.level:
-            scalars.assign(e)
-        else:
-            stack.extend(arguments(e))
 
 
 def _kernel(tensors: Tensors, name: str, body: list[str], slots: int) -> list[str]:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from .accesses import Access, Tensors
 from .contract import Unsupported
 from .ir import Expr, Load, Reduce, walk
-from .long_rows import flush, name_row_values
+from .long_rows import flush
 from .lowering import Program
 from .middle_helpers import NEUTRAL_PAIR, middle_helpers
 from .middle_schedules import MiddleSchedule, touched
-from .passes import NEUTRAL, Group, PassText, below, groups, read_names
+from .passes import NEUTRAL, Group, PassText, below, groups, name_row_values, read_names
 from .pointwise import KernelText, parameters
 from .rows import row_layout
 from .text import NOUNS, Writer, helpers
@@ -51,11 +51,11 @@ class MiddleEmitter:
             self._combine(group, text)
         columns = tuple(a for a in self.tensors.stores if a.per_column)
         if columns:
-            name_row_values(tuple(a.store.expr for a in columns if a.store is not None), self.scalars)
             text = self._pass("write", Group((), {}), columns)
             self.body += flush(self.scalars) + self._calls("write", text, [])
         for access in self.tensors.stores:
             if not access.per_column and access.store is not None:
+                self._name_row_loads((access.store.expr,))
                 value = self.scalars.write(access.store.expr)
                 self.body += [*flush(self.scalars), "if live and part == 0:"]
                 self.body.append(f"    store({value}, {access.gmem}, tile, 0, vector, 1, live)")
@@ -83,6 +83,7 @@ class MiddleEmitter:
         text = PassText()
         roots = (*(r.arg for r in group.reductions), *(s.store.expr for s in stores if s.store is not None))
         self._name_row_loads(roots)
+        name_row_values(roots, self.scalars)
         names = dict(self.scalars.names)
         writer = Writer(self.fast, names=names, taken=set(self.scalars.taken), row_vectors=True)
         writer.count(roots)
@@ -126,15 +127,16 @@ class MiddleEmitter:
             if total is not None:
                 self.scalars.name(total, sums)
             if r.kind in ARG:
-                self.scalars.names[id(r)] = sums
+                self.scalars.name(r, sums)
             if self.schedule.parts == 1:
                 continue
             if total is not None:
+                top = self.scalars.fresh("top")
                 self.body += [
-                    f"top = across({own}, larger, sParts, {self.slots}, lane, part)",
-                    f"{sums} = {sums} * cute.math.exp({own} - finite(top))",
+                    f"{top} = across({own}, larger, sParts, {self.slots}, lane, part)",
+                    f"{sums} = {sums} * cute.math.exp({own} - finite({top}))",
                     f"{sums} = across({sums}, operator.add, sParts, {self.slots + 1}, lane, part)",
-                    f"{own} = top",
+                    f"{own} = {top}",
                 ]
                 self.slots += 2
             elif r.kind in ARG:
@@ -170,7 +172,7 @@ def _accumulate(r: Reduce, group: Group, writer: Writer, text: PassText) -> None
         text.accumulators.append(sums)
         writer.lines.append(f"{name}, {sums} = online({values}, {name}, {sums})")
     elif r.kind in ARG:
-        best = f"best_{name}"
+        best = writer.fresh(f"best_{name}")
         text.accumulators[-1:] = [best, name]
         writer.lines.append(f"{best}, {name} = nearest({values}, column, {best}, {name})")
     else:

@@ -1,7 +1,7 @@
 """One reading of a row, chunk by chunk: accumulators that a chunk updates, results that it writes.
 
-A row that does not fit in registers is read once per group of reductions that can run together. The running maximum and
-sum of a softmax are one group (online softmax: Milakov and Gimelshein, arXiv 1805.02867).
+A row that does not fit in registers is read once per group of reductions that can run together; `online` has those that
+can although one waits for the other.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from .accesses import Access, Tensors
 from .contract import Unsupported
 from .ir import Expr, Load, Op, Reduce, arguments, walk
+from .online import is_online_sum, is_squared_distance
 from .text import NOUNS, Writer
 
 COMBINE = {"sum": "operator.add", "prod": "operator.mul", "max": "cute.math.max", "min": "cute.math.min"}
@@ -21,27 +22,32 @@ REDUCE_OP = {"sum": "ADD", "prod": "MUL", "max": "MAX", "min": "MIN"}
 
 @dataclass(frozen=True)
 class Group:
-    """Reductions of one pass. `online`: sums of exponentials that run along with their maximum, by its id."""
+    """Reductions of one pass. `online`: sums of exponentials that run along with their maximum, by its id; `moments`:
+    squared distances that run along with the sum they are centred by, by its id."""
 
     reductions: tuple[Reduce, ...]
     online: dict[int, Reduce]
+    moments: dict[int, Reduce] = field(default_factory=dict)
 
     @property
     def all(self) -> tuple[Reduce, ...]:
-        return (*self.reductions, *self.online.values())
+        return (*self.reductions, *self.online.values(), *self.moments.values())
 
 
-def groups(roots: tuple[Expr, ...], *, indices: bool = False) -> tuple[Group, ...]:
-    """Passes in order: each holds every reduction whose operands are known by then. `indices`: argmax is covered."""
+def groups(roots: tuple[Expr, ...], *, indices: bool = False, columns: int = 0) -> tuple[Group, ...]:
+    """Passes in order: each holds every reduction whose operands are known by then.
+
+    `indices`: argmax is covered. `columns`: of a row, where variances are to be had in one pass with their means."""
     waiting = [e for e in walk(roots) if isinstance(e, Reduce)]
     known: set[int] = set()
     passes = []
     while waiting:
         ready = [r for r in waiting if all(id(e) in known for e in _reductions_under(r.arg))]
-        online = {id(m): s for m in ready for s in waiting if _is_online_sum(s, m)}
+        online = {id(m): s for m in ready for s in waiting if is_online_sum(s, m)}
+        moments = {id(t): s for t in ready for s in waiting if is_squared_distance(s, t, columns)}
         if not indices and any(r.kind in ("argmax", "argmin") for r in ready):
             raise Unsupported(f"no recipe covers an {ready[0].kind} over rows this long")
-        group = Group(tuple(ready), online)
+        group = Group(tuple(ready), online, moments)
         passes.append(group)
         known |= {id(r) for r in group.all}
         waiting = [r for r in waiting if id(r) not in known]
@@ -50,15 +56,6 @@ def groups(roots: tuple[Expr, ...], *, indices: bool = False) -> tuple[Group, ..
 
 def _reductions_under(e: Expr) -> list[Reduce]:
     return [r for r in walk((e,)) if isinstance(r, Reduce)]
-
-
-def _is_online_sum(total: Reduce, top: Reduce) -> bool:
-    """total = sum(exp(x - max(x))) with the same x."""
-    e = total.arg
-    if not (total.kind == "sum" and top.kind == "max" and isinstance(e, Op) and e.name == "exp"):
-        return False
-    shifted = e.args[0]
-    return isinstance(shifted, Op) and shifted.name == "sub" and shifted.args[0] is top.arg and shifted.args[1] is top
 
 
 @dataclass
@@ -95,8 +92,10 @@ def pass_function(
     text = PassText()
     writer = Writer(scalars.fast, names=dict(scalars.names), taken=set(scalars.taken))
     roots = (*(r.arg for r in group.reductions), *(s.store.expr for s in stores if s.store is not None))
-    _name_scalar_loads(roots, tensors, scalars)
+    name_row_loads(roots, tensors, scalars)
+    name_row_values(roots, scalars)
     writer.names.update(scalars.names)
+    writer.taken.update(scalars.taken)
     writer.count(roots)
     _load_columns(roots, tensors, writer, text, read)
     for r in group.reductions:
@@ -114,13 +113,27 @@ def pass_function(
     return text
 
 
-def _name_scalar_loads(roots: tuple[Expr, ...], tensors: Tensors, scalars: Writer) -> None:
+def name_row_loads(roots: tuple[Expr, ...], tensors: Tensors, scalars: Writer) -> None:
     """Per-row operands are read once, before the first pass that needs them."""
     for access in tensors.loads:
         load = access.load
         if load is not None and not load.per_column and load in tuple(walk(roots)) and id(load) not in scalars.names:
             name = scalars.name(load, access.local)
             scalars.lines.append(f"{name} = {access.gmem}[row, 0].to(cutlass.Float32)")
+
+
+def name_row_values(roots: tuple[Expr, ...], scalars: Writer) -> None:
+    """What depends on the row alone is computed once, outside the loop: the largest such expressions get names."""
+    stack, seen = list(roots), set()
+    while stack:
+        e = stack.pop()
+        if id(e) in seen:
+            continue
+        seen.add(id(e))
+        if isinstance(e, Op) and not e.per_column:
+            scalars.assign(e)
+        else:
+            stack.extend(arguments(e))
 
 
 def read_names(roots: tuple[Expr, ...], scalars: Writer) -> set[str]:
@@ -171,6 +184,12 @@ def _accumulate(r: Reduce, group: Group, writer: Writer, text: PassText) -> None
         text.accumulators.append(sums)
         writer.lines.append(f"{name}, {sums} = online({values}, {name}, {sums})")
         return
+    spread = group.moments.get(id(r))
+    if spread is not None:
+        own = (name, writer.name(spread, "squares"), writer.fresh("count"))
+        text.accumulators += own[1:]
+        writer.lines.append(f"{', '.join(own)} = moments({values}, {', '.join(own)})")
+        return
     partial = f"cutlass.Float32({values}.reduce(cute.ReductionOp.{REDUCE_OP[r.kind]}, {NEUTRAL[r.kind]}, 0))"
     if not values.isidentifier():
         partial = partial.replace(f"{values}.reduce", f"({values}).reduce", 1)
@@ -213,20 +232,6 @@ STORE = (
     "    fragment.store(result.to(g.element_type))",
     "    for step in range(steps):",
     "        cute.autovec_copy(fragment[None, step], tiles[None, chunk + step * stride])",
-    "",
-)
-ONLINE = (
-    "@cute.jit",
-    "def finite(top):",
-    '    """`top`, or 0 where it is -inf or NaN: exp(x - 0) is then 0 or NaN, as it must be."""',
-    "    return top if top > -float('inf') else cutlass.Float32(0.0)",
-    "",
-    "def online(x, top, total):",
-    '    """The running maximum, and the running sum of exp(x - maximum) rescaled to it."""',
-    "    higher = cute.math.max(top, cutlass.Float32(x.reduce(cute.ReductionOp.MAX, -float('inf'), 0)))",
-    "    base = finite(higher)",
-    "    fresh = cutlass.Float32(cute.math.exp(x - base).reduce(cute.ReductionOp.ADD, 0.0, 0))",
-    "    return higher, total * cute.math.exp(top - base) + fresh",
     "",
 )
 ACROSS = (

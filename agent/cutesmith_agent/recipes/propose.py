@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from cutesmith_evaluator.types import Finding, Graph, Inspection
 
-from . import cluster_rows, long_rows, middle, middle_schedules, one_row, pointwise, rows
+from . import cluster_rows, few_rows, long_rows, middle, middle_schedules, one_row, pointwise, rows
 from .contract import Draft, Proposal, Target, Unsupported
 from .file import LEAST_CAPABILITY, Parts, write
 from .geometry import output_spec
@@ -88,6 +89,19 @@ def _variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
             title = f"{class_name}: rows of {program.columns} lie side by side; a thread goes down a few of them."
             yield Variant((columns, *each.constants()), middle.emit(program, each, name, fast=fast), title)
         return
+    if few_rows.applies(program, few_rows.FEW):
+        yield from _shared_rows(program, name, class_name)
+        yield from islice(_row_by_row(program, name, target), 5)
+        return
+    yield from _row_by_row(program, name, target)
+    if few_rows.applies(program, few_rows.SEVERAL):
+        yield from islice(_shared_rows(program, name, class_name), 2)
+
+
+def _row_by_row(program: Program, name: str, target: Target) -> Iterator[Variant]:
+    class_name = target.class_name
+    fast = half_results(program.graph)
+    columns = ("COLUMNS", program.columns, "elements of a row")
     for number, schedule in enumerate(rows.schedules(program)):
         if number == 1 and schedule.unroll and target.arch not in BEFORE_CLUSTERS:
             yield from _clustered(program, name, class_name)
@@ -98,6 +112,17 @@ def _variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
             text = rows.emit(program, schedule, name, fast=fast)
             title = f"{class_name} row by row: a row stays in registers, so every tensor is read or written once."
         yield Variant((columns, *schedule.constants()), text, title, choices=schedule.choices)
+    held = not any(schedule.unroll for schedule in rows.schedules(program))
+    if held and program.columns >= one_row.MIN_COLUMNS and target.arch not in BEFORE_CLUSTERS:
+        yield from _clustered(program, name, class_name)
+
+
+def _shared_rows(program: Program, name: str, class_name: str) -> Iterator[Variant]:
+    text, scratch = few_rows.emit(program, name, fast=half_results(program.graph))
+    columns = ("COLUMNS", program.columns, "elements of a row")
+    title = f"{class_name}: a few rows of {program.columns}, each shared by many blocks."
+    for schedule in few_rows.schedules(program):
+        yield Variant((columns, *schedule.constants()), text, title, scratch=scratch)
 
 
 def _clustered(program: Program, name: str, class_name: str) -> Iterator[Variant]:

@@ -84,6 +84,9 @@ RESERVED = frozenset(
             "slot",
             "self",
         ),
+        *("part", "parts", "at", "live", "column", "width", "steps", "tiles", "k", "block", "rest", "smem", "layout"),
+        *("across", "finite", "online", "moments", "mean", "about", "fold", "larger", "smaller", "nearest", "write"),
+        *("keep", "recall", "copy", "blank", "reduce_row", "process", "quotient", "log1p"),
         *("supports", "explain", "forward", "warm_up", "aligned", "kernel", "host", "dtype", "columns", "tile", "grid"),
     )
 )
@@ -132,12 +135,15 @@ class Writer:
         self.uses.update(id(r) for r in roots)
 
     def name(self, e: Expr, wish: str) -> str:
-        wish = identifier(wish)
+        self.names[id(e)] = self.fresh(identifier(wish))
+        return self.names[id(e)]
+
+    def fresh(self, wish: str) -> str:
+        """A name that nothing has yet."""
         name, k = wish, 2
         while name in self.taken:
             name, k = f"{wish}_{k}", k + 1
         self.taken.add(name)
-        self.names[id(e)] = name
         return name
 
     def assign(self, e: Expr, wish: str | None = None) -> str:
