@@ -39,6 +39,14 @@ KERNELBENCH_REDUCTIONS = {
         39: "L2Norm",
         40: "LayerNorm",
     },
+    "scans": {
+        89: "CumulativeSum",
+        90: "CumulativeProduct",
+        91: "ReverseCumulativeSum",
+        92: "ExclusiveCumulativeSum",
+        93: "MaskedCumulativeSum",
+    },
+    "losses": {94: "MSELoss", 96: "HuberLoss", 98: "KLDivLoss", 100: "HingeLoss"},
     "reductions": {47: "Sum", 48: "Mean", 49: "Max", 51: "Argmax", 52: "Argmin", 53: "Min"},
 }
 SERVING_WIDTHS = (4096, 11008)

@@ -74,3 +74,17 @@ def test_many_blocks_share_a_row(worker: Worker, name: str, constants: dict[str,
 def test_a_block_takes_mean_and_variance_in_one_reading(worker: Worker, tmp_path: Path) -> None:
     case = replace(CASES["LayerNorm"], constants={"NORMALIZED": "(2, 163, 101)"})
     check(worker, case, tmp_path, slice(4, 5))
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "drafts"),
+    [
+        ("CumulativeSum", "2564", slice(0, 6, 4)),
+        ("CumulativeProduct", "130", slice(1)),
+        ("ReverseCumulativeSum", "1027", slice(1)),
+        ("ExclusiveCumulativeSum", "388", slice(0, 3)),
+        ("MaskedCumulativeSum", "512", slice(1)),
+    ],
+)
+def test_scans(worker: Worker, name: str, columns: str, drafts: slice, tmp_path: Path) -> None:
+    check(worker, replace(CASES[name], constants={"ROWS": "5", "COLUMNS": columns}), tmp_path, drafts)

@@ -41,7 +41,7 @@ class ClusterSchedule:
 
 
 def schedules(program: Program) -> tuple[ClusterSchedule, ...]:
-    """Those of the smallest cluster that can hold a row, then of the largest, which leaves room for other clusters' blocks.
+    """Those of the smallest cluster that can hold a row, then of the largest, which leaves room for others' blocks.
 
     None where a row need not be read twice or is too long."""
     tensors = tensors_of(program, loads_of(tuple(s.expr for s in program.stores)))

@@ -53,6 +53,16 @@ class Reduce(Expr):
     arg: Expr
 
 
+@dataclass(frozen=True, eq=False)
+class Scan(Expr):
+    """`arg` accumulated over the columns up to each one; from the last column on where `reverse`."""
+
+    kind: Literal["sum", "prod"]
+    arg: Expr
+    reverse: bool
+    exclusive: bool  # without the column itself
+
+
 BOOLEAN_OPS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
 
 
@@ -75,6 +85,10 @@ class Builder:
 
     def reduce(self, kind: ReduceKind, arg: Expr) -> Expr:
         return self._once(("reduce", kind, id(arg)), lambda: Reduce(arg.level + 1, False, False, kind, arg))
+
+    def scan(self, kind: Literal["sum", "prod"], arg: Expr, *, reverse: bool, exclusive: bool) -> Expr:
+        key = ("scan", kind, id(arg), reverse, exclusive)
+        return self._once(key, lambda: Scan(arg.level + 1, True, False, kind, arg, reverse, exclusive))
 
     def op(self, name: str, *args: Expr) -> Expr:
         folded = _fold(self, name, args)
@@ -185,4 +199,4 @@ def walk(roots: tuple[Expr, ...]) -> Iterator[Expr]:
 def arguments(e: Expr) -> tuple[Expr, ...]:
     if isinstance(e, Op):
         return e.args
-    return (e.arg,) if isinstance(e, Reduce) else ()
+    return (e.arg,) if isinstance(e, Reduce | Scan) else ()

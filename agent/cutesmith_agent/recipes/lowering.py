@@ -15,6 +15,7 @@ from .contract import Unsupported
 from .geometry import Geometry, geometry, short_name
 from .ir import Builder, Expr
 from .reductions import REDUCTIONS
+from .scans import with_exclusive_scans
 from .space import Index, Refine, Space, unravel
 from .views import VIEWS
 
@@ -143,6 +144,7 @@ class Lowerer:
 
 def lower(graph: Graph) -> Program:
     """Expressions for every output, or `Unsupported` naming the op."""
+    graph = with_exclusive_scans(graph)
     _check_dtypes(graph)
     shape = geometry(graph)
     space = shape.space

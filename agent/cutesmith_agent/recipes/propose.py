@@ -9,7 +9,7 @@ from itertools import islice
 
 from cutesmith_evaluator.types import Finding, Graph, Inspection
 
-from . import cluster_rows, few_rows, long_rows, middle, middle_schedules, one_row, pointwise, rows
+from . import cluster_rows, few_rows, long_rows, middle, middle_schedules, one_row, pointwise, rows, scan_rows
 from .contract import Draft, Proposal, Target, Unsupported
 from .file import LEAST_CAPABILITY, Parts, write
 from .geometry import output_spec
@@ -76,6 +76,11 @@ def _variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
             yield Variant(flat.constants(), text, title)
         return
     columns = ("COLUMNS", program.columns, "elements of a row")
+    if scan_rows.applies(program):
+        for along in scan_rows.schedules(program):
+            title = f"{class_name}: a scan along rows of {program.columns}; every tensor is read or written once."
+            yield Variant((columns, *along.constants()), scan_rows.emit(program, name, fast=fast), title)
+        return
     if one_row.applies(program):
         for split in one_row.schedules(program):
             text, slots = one_row.emit(program, name, fast=fast)

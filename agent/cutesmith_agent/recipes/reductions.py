@@ -11,6 +11,7 @@ from cutesmith_evaluator.types import Arg, Node, Ref
 from .channel_norms import CHANNEL_NORMS, CHANNEL_SHAPES
 from .contract import Unsupported
 from .ir import Expr, ReduceKind
+from .scans import SCANS
 from .space import Index
 from .statistics import count_of, mean_of, normalized, variance_of
 from .views import integers, source
@@ -30,7 +31,21 @@ def _argument(node: Node, name: str, position: int) -> Arg:
 # Where each op keeps the dims it reduces.
 DIMS: dict[str, Callable[[Node, int], Arg]] = {
     **dict.fromkeys(
-        ("sum", "mean", "amax", "amin", "prod", "argmax", "argmin", "max", "min", "_softmax", "_log_softmax", "var"),
+        (
+            *SCANS,
+            "sum",
+            "mean",
+            "amax",
+            "amin",
+            "prod",
+            "argmax",
+            "argmin",
+            "max",
+            "min",
+            "_softmax",
+            "_log_softmax",
+            "var",
+        ),
         lambda node, rank: _argument(node, "dim", 1),
     ),
     "linalg_vector_norm": lambda node, rank: _argument(node, "dim", 2),
@@ -193,4 +208,5 @@ REDUCTIONS: dict[str, Emit] = {
     "rms_norm": _rms_norm,
     "linalg_vector_norm": _vector_norm,
     **CHANNEL_NORMS,
+    **SCANS,
 }

@@ -7,7 +7,7 @@ import math
 import torch
 
 from cutesmith_agent.recipes.geometry import output_spec
-from cutesmith_agent.recipes.ir import Const, Expr, Load, Op, Reduce, walk
+from cutesmith_agent.recipes.ir import Const, Expr, Load, Op, Reduce, Scan, walk
 from cutesmith_agent.recipes.lowering import Program
 
 BINARY = {
@@ -76,6 +76,8 @@ def _value(
         return tensors[e.name].double().flatten()[_flat(places, e.strides, e.offset)]
     if isinstance(e, Reduce):
         return REDUCE[e.kind](values[id(e.arg)].expand(places[0].shape))
+    if isinstance(e, Scan):
+        return _scan(e, values[id(e.arg)].expand(places[0].shape))
     assert isinstance(e, Op)
     args = [values[id(a)] for a in e.args]
     if e.name == "where":
@@ -83,3 +85,12 @@ def _value(
     if e.name == "not":
         return torch.logical_not(args[0])
     return BINARY[e.name](*args) if e.name in BINARY else getattr(torch, e.name)(*args)
+
+
+def _scan(e: Scan, x: torch.Tensor) -> torch.Tensor:
+    x = x.flip(-1) if e.reverse else x
+    neutral = 0.0 if e.kind == "sum" else 1.0
+    if e.exclusive:
+        x = torch.cat([torch.full_like(x[:, :1], neutral), x[:, :-1]], -1)
+    x = x.cumsum(-1) if e.kind == "sum" else x.cumprod(-1)
+    return x.flip(-1) if e.reverse else x

@@ -182,7 +182,7 @@ SHAPES = {
 }
 DTYPES = {"Halves": torch.bfloat16}
 TWO = ("Arithmetic", "TwoResults", "Halves")
-REFUSED = ("Convolution", "Counted", "Single", "SingleColumn")
+REFUSED = ("Convolution", "Sorted", "Single", "SingleColumn")
 
 
 class Convolution(nn.Module):
@@ -190,9 +190,9 @@ class Convolution(nn.Module):
         return F.conv1d(x, x[:, :, :3])
 
 
-class Counted(nn.Module):
+class Sorted(nn.Module):
     def forward(self, x):
-        return torch.cumsum(x, -1)
+        return torch.sort(x, -1).values
 
 
 def inputs_of(name):
@@ -327,8 +327,8 @@ def get_convolution_inputs():
     return inputs_of("Convolution")
 
 
-def get_counted_inputs():
-    return inputs_of("Counted")
+def get_sorted_inputs():
+    return inputs_of("Sorted")
 
 
 class Single(nn.Module):

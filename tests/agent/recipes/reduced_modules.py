@@ -191,7 +191,33 @@ class LoneMiddle(nn.Module):
         return F.softmax(x, 1)
 
 
+class ScanOfExponentials(nn.Module):
+    def forward(self, x):
+        return torch.cumsum(x.exp(), 1) - x
+
+
+class ScanFromTheEnd(nn.Module):
+    def forward(self, x):
+        return torch.cumsum(x.flip(1), 1).flip(1) * 2
+
+
+class ScanWithoutItself(nn.Module):
+    """Written in the two ways that people write it."""
+
+    def forward(self, x):
+        sums = torch.cumsum(x, 1)
+        products = torch.cumprod((1 + x * 0.1)[:, :-1], 1)
+        one, zero = torch.ones_like(x[:, :1]), torch.zeros_like(x[:, :1])
+        return torch.cat((zero, sums[:, :-1]), 1), torch.cat((one, products), 1)
+
+
+class MiddleScan(nn.Module):
+    def forward(self, x):
+        return torch.cumsum(x, 1)
+
+
 SHAPES = {
+    **dict.fromkeys(("ScanOfExponentials", "ScanFromTheEnd", "ScanWithoutItself"), (5, 37)),
     **dict.fromkeys(("EvalBatchNorm1d", "BatchStatistics1d", "OneGroup", "FirstProduct"), (20, 12)),
     "EvalBatchNorm3d": (2, 4, 3, 5, 2),
     **dict.fromkeys(("MiddleSums", "MiddleExtremes", "MiddlePlaces", "MiddleMaximum", "MiddleSoftmax"), (3, 67, 35)),
