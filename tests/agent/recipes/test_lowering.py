@@ -50,9 +50,21 @@ def worker() -> Iterator[Worker]:
     worker.close()
 
 
+class Inspected(dict[str, Inspection]):
+    """Each module's inspection, made when it is first asked for."""
+
+    def __init__(self, worker: Worker) -> None:
+        super().__init__()
+        self.worker = worker
+
+    def __missing__(self, name: str) -> Inspection:
+        self[name] = self.worker.inspect(Task(str(FILE_OF[name]), name))
+        return self[name]
+
+
 @pytest.fixture(scope="module")
-def inspected(worker: Worker) -> dict[str, Inspection]:
-    return {name: worker.inspect(Task(str(file), name)) for name, file in FILE_OF.items()}
+def inspected(worker: Worker) -> Inspected:
+    return Inspected(worker)
 
 
 def _tensors(inspection: Inspection, module: torch.nn.Module, inputs: list[torch.Tensor]) -> dict[str, torch.Tensor]:
