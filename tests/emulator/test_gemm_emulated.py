@@ -87,3 +87,5 @@ def test_a_misread_tile_is_named_as_wrong_values(tmp_path: Path) -> None:
     verdict = validate({**params, "device": "emulated"}, lambda _: None)
     assert verdict.ok is False
     assert {finding.kind for finding in verdict.findings} == {"wrong-values"}, verdict.findings
+    assert {finding.line for finding in verdict.findings} == {swizzled.line}
+    assert f"the first is stored by line {swizzled.line}." in verdict.findings[0].message

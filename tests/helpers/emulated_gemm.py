@@ -196,7 +196,7 @@ _WAIT = "            cute.arch.cp_async_wait_group(STAGES - 2)\n"
 _BARRIER = "            cute.arch.sync_threads()\n"
 _READ = "cute.copy(load_a, "
 
-# `wrong-values` has no line: the kernel runs, and its result is compared.
+# Of `wrong-values` the line is the one that stores them: the kernel runs, and its result is compared.
 GEMM_FAULTS = (
     PlantedGemm("missing cp.async wait", _WAIT, "", "race", _READ),
     PlantedGemm("waits for one group too few", _WAIT, _WAIT.replace("- 2", "- 1"), "race", _READ),
@@ -212,7 +212,7 @@ GEMM_FAULTS = (
         "other = cute.recast_ptr(sA.iterator, cute.make_swizzle(1, 4, 3), half)\n"
         "        fromA, fromB = cute.make_tensor(other, sA.layout), sB",
         "wrong-values",
-        "",
+        "tCgC[element] = sum[element]",
     ),
     PlantedGemm(
         "dropped predicate of a copy",

@@ -168,7 +168,51 @@ FAULTS = (
         "if i < cute.size(gX):\n    old = gY[i]  # HERE\n    gY[i] = old + gX[i]",
         "uninitialised-read",
     ),
-    Planted("last element left out", "if i < cute.size(gX) - 1:\n    gY[i] = gX[i] + gX[i]", "unwritten-output"),
+    Planted(
+        "last element left out", "if i < cute.size(gX) - 1:\n    gY[i] = gX[i] + gX[i]  # HERE", "unwritten-output"
+    ),
+    Planted(
+        "every third element left out",
+        """
+if i % 3 != 2:
+    v = gX[i % cute.size(gX)]
+    if i < cute.size(gX):
+        gY[i] = v + v  # HERE
+""",
+        "unwritten-output",
+    ),
+    Planted(
+        "last element of a tail left out",
+        """
+pairs = cute.size(gX) // 2
+if i < pairs:
+    start = (gY.iterator + i * 2).toint()
+    tile = cute.make_tensor(cute.make_ptr(cutlass.Float32, start, cute.AddressSpace.gmem, assumed_align=8), 2)
+    fragment = cute.make_rmem_tensor((2,), cutlass.Float32)
+    fragment[0] = gX[i * 2]
+    fragment[1] = gX[i * 2 + 1]
+    cute.autovec_copy(fragment, tile)
+last = pairs * 2 + i
+if last < cute.size(gX) - 1:
+    gY[last] = gX[last]  # HERE
+""",
+        "unwritten-output",
+        length=1001,
+    ),
+    Planted(
+        "a loop that ends too early",
+        """
+if i < 7:
+    for step in cutlass.range(i, cute.size(gX) - 7, 7):
+        gY[step] = gX[step]  # HERE
+""",
+        "unwritten-output",
+    ),
+    Planted(
+        "fewer blocks than elements",
+        "at = i % 896\nif at < cute.size(gX):\n    gY[at] = gX[at]  # HERE",
+        "unwritten-output",
+    ),
     Planted(
         "missing barrier",
         _SHARED + "s[127 - tidx] = cutlass.Float32(tidx)\nv = s[tidx]  # HERE\nif i < cute.size(gX):\n    gY[i] = v",

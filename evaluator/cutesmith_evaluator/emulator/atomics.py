@@ -85,6 +85,8 @@ class Update:
             index = (addresses[mine] - np.uint64(allocation.base)) // np.uint64(self.dtype.itemsize)
             memory = allocation.view(self.dtype.itemsize).view(self.dtype)
             old[mine] = self._in_turn(memory, index.astype(np.int64), [value[mine] for value in values])
+            if batch.memory.stores is not None:
+                batch.memory.stores.note(allocation, index.astype(np.int64), self.dtype.itemsize)
             left &= ~mine
         return old
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -17,60 +15,20 @@ from cutesmith_evaluator.emulator.bulk_groups import BulkGroups
 from cutesmith_evaluator.emulator.clusters import ClusterBarrier
 from cutesmith_evaluator.emulator.counts import Counts
 from cutesmith_evaluator.emulator.faults import Culprit, DependentError, EmulationError, FaultError, Place
+from cutesmith_evaluator.emulator.grid import WARP, Shape, coordinates
 from cutesmith_evaluator.emulator.layout import LOCAL_BASE, SHARED_BASE
+from cutesmith_evaluator.emulator.left_out import note_guarded_off, note_left_out
 from cutesmith_evaluator.emulator.mbarriers import Mbarriers
 from cutesmith_evaluator.emulator.memory import AccessFaultError, GlobalMemory
 from cutesmith_evaluator.emulator.order import Order
 from cutesmith_evaluator.emulator.program import Barrier, BasicBlock, Branch, Exit, Program
 from cutesmith_evaluator.emulator.races import Clock, Tracker
 from cutesmith_evaluator.emulator.slabs import Slab
-from cutesmith_evaluator.emulator.steps import Target
+from cutesmith_evaluator.emulator.steps import Guarded, Target
 from cutesmith_evaluator.emulator.waiting import Held
 from cutesmith_evaluator.emulator.wgmma import WarpGroups
 
-WARP = 32
 Array = np.ndarray[Any, np.dtype[Any]]
-Triple = tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class Shape:
-    """`places`: the blocks of this batch, by number in the grid; by cluster, where those are larger."""
-
-    grid: Triple
-    block: Triple
-    places: Array
-    cluster: Triple = (1, 1, 1)
-
-    @property
-    def count(self) -> int:
-        return self.places.size
-
-    @property
-    def threads(self) -> int:
-        x, y, z = self.block
-        return x * y * z
-
-    @property
-    def padded(self) -> int:
-        """Threads of a block filled up to whole warps; those added never run."""
-        return -(-self.threads // WARP) * WARP
-
-    @property
-    def cluster_size(self) -> int:
-        return math.prod(self.cluster)
-
-    @property
-    def block_numbers(self) -> Array:
-        """Of each block of the batch, its number in the grid: cluster by cluster, within one by rank."""
-        places = self.places
-        if self.cluster_size == 1:
-            return places
-        clusters = (self.grid[0] // self.cluster[0], self.grid[1] // self.cluster[1], self.grid[2] // self.cluster[2])
-        outer = coordinates(places // self.cluster_size, clusters)
-        inner = coordinates(places % self.cluster_size, self.cluster)
-        x, y, z = (outer[axis] * self.cluster[axis] + inner[axis] for axis in range(3))
-        return x + self.grid[0] * (y + self.grid[1] * z)
 
 
 class Batch:
@@ -115,6 +73,8 @@ class Batch:
 
     def run(self) -> None:
         """Raises FaultError and UnsupportedError, placed in the kernel and the source."""
+        if self.memory.stores is not None:
+            self.memory.stores.place_now = lambda: self._step_place
         try:
             with np.errstate(all="ignore"):
                 while self._ready or self._release():
@@ -159,6 +119,9 @@ class Batch:
         self._step_place = place
         self.mask = None if mask.all() else mask
 
+    def note_guarded_off(self, guarded: Guarded) -> None:
+        note_guarded_off(self, guarded)
+
     # Who runs next
 
     def _run_block(self, index: int, mask: Array) -> None:
@@ -189,10 +152,12 @@ class Batch:
                 self._go(target, mask)
             case Branch(target, slot, negated):
                 taken = self._split(slot, negated, mask)
+                self._note_left_out((index + 1, taken), (target, mask & ~taken))
                 self._go(target, taken)
                 self._go(index + 1, mask & ~taken)
             case Exit(slot, negated):
                 leaving = mask if slot is None else self._split(slot, negated, mask)
+                self._note_left_out((index + 1, leaving))
                 self.alive &= ~leaving
                 self.events += 1
                 self._go(index + 1, mask & ~leaving)
@@ -200,6 +165,12 @@ class Batch:
                 coming = mask if barrier.guard is None else self._split(*barrier.guard, mask)
                 self._go(index + 1, mask if not barrier.waits else mask & ~coming)
                 self._come(index, barrier, coming)
+
+    def _note_left_out(self, *sides: tuple[int, Array]) -> None:
+        """Blocks with the threads that do not go there."""
+        if self.memory.stores is not None:
+            for index, mask in sides:
+                note_left_out(self, index, mask)
 
     def _come(self, index: int, barrier: Barrier, mask: Array) -> None:
         """To a barrier, to wait there or to be counted."""
@@ -282,9 +253,3 @@ def _numbering(count: int, padded: int) -> tuple[Array, Array, Array]:
     for array in arrays:
         array.flags.writeable = False
     return arrays
-
-
-def coordinates(number: Any, extents: Triple) -> tuple[Any, Any, Any]:
-    """Of a block or thread by its number, or of an array of them."""
-    x, y, _ = extents
-    return number % x, number // x % y, number // (x * y)

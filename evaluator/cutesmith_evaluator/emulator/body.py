@@ -10,7 +10,7 @@ from cutesmith_evaluator.emulator.faults import Place, UnsupportedError
 from cutesmith_evaluator.emulator.operands import parse_operand, split_operands
 from cutesmith_evaluator.emulator.ptx import Guard, Instruction, Register, Symbol, Variable
 
-_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+\d+[^\n]*")
+_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)[^\n]*")
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 _STATEMENT = re.compile(r'(?:"[^"]*"|[^;"])*;')
 _REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.+)$", re.DOTALL)
@@ -68,7 +68,7 @@ def read_body(text: str, kernel: str, first_line: int, files: dict[int, str]) ->
         if char.isspace():
             place += 1
         elif loc := _LOC.match(text, place):
-            _locate(body, files.get(int(loc[1]), ""), int(loc[2]))
+            _locate(body, files.get(int(loc[1]), ""), int(loc[2]), int(loc[3]))
             place = loc.end()
         elif char in "{}":
             _scope(body, char)
@@ -88,10 +88,11 @@ def read_body(text: str, kernel: str, first_line: int, files: dict[int, str]) ->
     return body
 
 
-def _locate(body: Body, file: str, line: int) -> None:
-    """Inside inline assembly the compiler counts on by the assembly's own lines: those name nothing."""
+def _locate(body: Body, file: str, line: int, column: int) -> None:
+    """Inside inline assembly the compiler counts on by the assembly's own lines: those name nothing. Where the DSL
+    knows no line (atomics, some shuffles) it names the whole function, at column 0."""
     if line and len(body.scopes) == 1:
-        body.place = Place(file, line)
+        body.place = Place(file, line if column else 0)
 
 
 def _scope(body: Body, brace: str) -> None:
@@ -148,7 +149,10 @@ def _instruction(body: Body, text: str, line: int) -> Instruction:
         if not found:
             raise ValueError("it is no instruction")
         operands = tuple(parse_operand(part, body.known) for part in split_operands(found[4]))
-        return Instruction(found[3], operands, _guard(body, found), body.place, line, body.used_bytes)
+        place = body.place
+        if place is not None and not place.line:
+            place = replace(place, opcode=found[3].partition(".")[0])
+        return Instruction(found[3], operands, _guard(body, found), place, line, body.used_bytes)
     except ValueError as error:
         message = f"`{' '.join(text.split())[:80]}` in kernel {body.kernel} is not understood: {error}"
         raise UnsupportedError(message, body.kernel, body.place) from error

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Place:
-    """A line of source, as the compiler noted it in the PTX."""
+    """A line of source, as the compiler noted it in the PTX. `opcode`: of an instruction whose line is not known."""
 
     file: str
-    line: int  # 1-based
+    line: int  # 1-based; 0: not known
+    opcode: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from cutesmith_evaluator.emulator.batch import WARP, Batch, Shape
+from cutesmith_evaluator.emulator.batch import Batch
 from cutesmith_evaluator.emulator.counts import Counts
 from cutesmith_evaluator.emulator.faults import FaultError
+from cutesmith_evaluator.emulator.grid import WARP, Shape
 from cutesmith_evaluator.emulator.memory import GlobalMemory
 from cutesmith_evaluator.emulator.program import Program
 from cutesmith_evaluator.emulator.sampling import PILOT, Budget, PartialLaunch, chosen_blocks, spread

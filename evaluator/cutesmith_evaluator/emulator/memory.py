@@ -10,6 +10,7 @@ import numpy as np
 
 from cutesmith_evaluator.emulator.faults import DependentError, FaultError
 from cutesmith_evaluator.emulator.sampling import PartialLaunch
+from cutesmith_evaluator.emulator.stores import Stores
 
 # One access of a thread as one NumPy item; complex128 stands for 16 bytes, moved and never computed with.
 UNITS = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8"), 16: np.dtype("c16")}
@@ -32,10 +33,10 @@ class Allocation:
     def __init__(self, start: int, size: int, label: str, *, initialised: bool = True) -> None:
         self.start, self.end, self.label = start, start + size, label
         self.base = start - start % _LARGEST
-        self._length = -(-(self.end - self.base) // _LARGEST) * _LARGEST
-        self._bytes = np.ctypeslib.as_array((ctypes.c_uint8 * self._length).from_address(self.base))
+        self.length = -(-(self.end - self.base) // _LARGEST) * _LARGEST  # from `base`, in whole accesses
+        self._bytes = np.ctypeslib.as_array((ctypes.c_uint8 * self.length).from_address(self.base))
         self._views: dict[int, Array] = {}
-        self._written: Array | None = None if initialised else np.zeros(self._length, np.uint8)
+        self._written: Array | None = None if initialised else np.zeros(self.length, np.uint8)
         self.writer: PartialLaunch | None = None  # that stored here last
 
     @property
@@ -91,6 +92,7 @@ class GlobalMemory:
 
     def __init__(self) -> None:
         self.launch: PartialLaunch | None = None  # that runs now, where it may leave blocks out
+        self.stores: Stores | None = None  # where it is wanted which line stored what
         self._allocations: list[Allocation] = []
         self._starts: list[int] = []
 
@@ -107,6 +109,12 @@ class GlobalMemory:
         """The allocation that holds the address."""
         place = bisect_right(self._starts, address) - 1
         return self._allocations[place] if place >= 0 and address < self._allocations[place].end else None
+
+    def inside(self, addresses: Array) -> list[tuple[Allocation, Array]]:
+        """Those of the addresses that lie in allocations, by allocation."""
+        places = np.searchsorted(np.array(self._starts, np.uint64), addresses, side="right") - 1
+        found = ((self._allocations[place], addresses[places == place]) for place in np.unique(places[places >= 0]))
+        return [(each, some[some < np.uint64(each.end)]) for each, some in found]
 
     def load(self, addresses: Array, unit: int, used: int | None = None) -> Array:
         """One item of `unit` bytes per address. `used`: a bit for each byte that matters."""
@@ -128,6 +136,8 @@ class GlobalMemory:
                 found.claim(self.launch)
             index = _index(found, addresses[chosen], unit)
             found.view(unit)[index] = items[chosen]
+            if self.stores is not None:
+                self.stores.note(found, index, unit)
             written = found.written(unit)
             if written is not None:
                 written[index] = _ALL_WRITTEN[unit]
@@ -157,6 +167,8 @@ class GlobalMemory:
         found = allocation.region(address, shape, strides, size)
         assert found is not None
         found[...] = items
+        if self.stores is not None:
+            self.stores.note_region(allocation, address, shape, strides, size)
         written = allocation.region(address, shape, strides, size, written=True)
         if written is not None:
             written[...] = _ALL_WRITTEN[size]

@@ -78,6 +78,8 @@ class Guarded:
         return self.step.family
 
     def run(self, batch: Batch) -> None:
+        if batch.memory.stores is not None:
+            batch.note_guarded_off(self)
         outer = batch.mask
         batch.mask = batch.where(self.slot, self.negated)
         try:

@@ -82,7 +82,7 @@ class Held:
         barrier = blocks[end].end if end >= 0 else None
         place = barrier.place if isinstance(barrier, Barrier) else blocks[index].place
         what = "a barrier" if barrier else "an mbarrier" if blocks[index].gate else "lanes of their warp"
-        where = f" in line {place.line}" if place else ""
+        where = f" in line {place.line}" if place and place.line else ""
         return f"{int(np.count_nonzero(mask))} threads wait for {what}{where}"
 
     def _all(self, parked: dict[tuple[int, int], Array]) -> list[tuple[tuple[int, int], Array]]:

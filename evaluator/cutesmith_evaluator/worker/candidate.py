@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from torch import Tensor, nn
 
 from cutesmith_evaluator.types import Finding
+from cutesmith_evaluator.worker.checks_case import WrongElement
 from cutesmith_evaluator.worker.checks_state import named_state
 from cutesmith_evaluator.worker.failures import TaskError, user_code
 from cutesmith_evaluator.worker.placement import place
@@ -47,6 +48,10 @@ class LoadedCandidate(Protocol):
 
     def judged(self, output: Tensor) -> Tensor | None:
         """Which elements of one of its outputs were computed, a bool each; None: all. The others are zero."""
+        ...
+
+    def line_of(self, module: nn.Module, inputs: tuple[object, ...], element: WrongElement) -> int | None:
+        """The line of the candidate that stores a wrong element of its output; None where that is not known."""
         ...
 
 
@@ -94,6 +99,9 @@ class _Functions:
     def judged(self, output: Tensor) -> Tensor | None:
         return None
 
+    def line_of(self, module: nn.Module, inputs: tuple[object, ...], element: WrongElement) -> int | None:
+        return None
+
 
 class KernelBenchCandidate:
     """`ModelNew`, built once per reference module with its constructor arguments and its weights."""
@@ -129,6 +137,9 @@ class KernelBenchCandidate:
         return frozenset(state) if self.bound(module).state_dict().keys() == state.keys() else frozenset()
 
     def judged(self, output: Tensor) -> Tensor | None:
+        return None
+
+    def line_of(self, module: nn.Module, inputs: tuple[object, ...], element: WrongElement) -> int | None:
         return None
 
     def _build(self, module: nn.Module) -> nn.Module:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import nn
@@ -105,6 +106,7 @@ def run_checks(
     """
     module = reference.build(device)
     comparer = Comparer(module, device, memory, str(candidate.path), host)
+    comparer.line_of = partial(candidate.line_of, module)
     conduct = conduct or conduct_of(candidate.path)
     examiner = Examiner(module, reference.file, candidate, device, comparer, conduct)
     outcome = Outcome()

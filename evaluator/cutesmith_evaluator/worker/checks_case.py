@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor
 
 from cutesmith_evaluator.types import Finding
@@ -38,6 +39,27 @@ class Outputs:
     got: list[Tensor]
     eager: list[Tensor]
     judged: list[Tensor | None]
+
+
+@dataclass(frozen=True)
+class WrongElement:
+    """Of output `output`; `bits` are those that are wrong, as bytes."""
+
+    output: int
+    index: tuple[int, ...]
+    bits: bytes
+
+    @staticmethod
+    def of(tensor: Tensor, output: int, flat: int) -> WrongElement:
+        """`flat`: in logical order, where complex elements count twice."""
+        number = torch.tensor(flat // (2 if tensor.is_complex() else 1))
+        index = tuple(int(place) for place in torch.unravel_index(number, tensor.shape))
+        return WrongElement(output, index, bits_of(tensor, index))
+
+
+def bits_of(tensor: Tensor, index: tuple[int, ...]) -> bytes:
+    """Of one element."""
+    return tensor[index].reshape(1).view(torch.uint8).cpu().numpy().tobytes()
 
 
 @dataclass

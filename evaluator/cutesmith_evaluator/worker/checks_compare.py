@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from cutesmith_evaluator.types import ErrorPair, Finding
-from cutesmith_evaluator.worker.checks_case import Outputs, Result
+from cutesmith_evaluator.worker.checks_case import Outputs, Result, WrongElement
 from cutesmith_evaluator.worker.checks_layout import name_of
 from cutesmith_evaluator.worker.checks_state import tf32_possible
 from cutesmith_evaluator.worker.inputs import Inputs, tensors
@@ -32,6 +32,7 @@ from cutesmith_evaluator.worker.numerics_values import rounding_pattern, value_p
 
 Differs = Callable[..., Tensor]  # (got, expected…) → bool
 _REMEMBERED, _REMEMBERED_CHECKS = 16 << 20, 4  # bytes of outputs that are kept, and of how many checks
+LineOf = Callable[[Inputs, WrongElement], int | None]
 Slice = tuple[slice | None, list[Tensor]]
 
 
@@ -44,6 +45,7 @@ class Comparer:
         """`memory`, `host`: bytes that a float64 run may take on the device and on the host; None: what is free."""
         self.float64: Float64 | None = None
         self.no_float64: str | None = None
+        self.line_of: LineOf = lambda inputs, element: None  # of the candidate, that stored a wrong element
         self.state_words = ""  # that say which state the module is in, where it is not its constructor's
         self._module = module
         self._device = device
@@ -181,6 +183,10 @@ class Comparer:
         words = value_pattern(outputs.got[place], outputs.eager[place], differs, earlier)
         message = f"On {outputs.case.label}{self.state_words}, {found.sentence(output)}{f'; {words}' if words else ''}."
         return Finding("wrong-values", message, None, self._file)
+        line = self.line_of(outputs.case.inputs, WrongElement.of(outputs.got[place], place, found.first))
+        stored = f"; the first is stored by line {line}" if line else ""
+        message = f"On {outputs.case.label}{self.state_words}, {found.sentence(output)}{stored}."
+        return Finding("wrong-values", message, line, self._file)
 
 
 def _plainly(got: Tensor, eager: Tensor, *, strict: bool) -> Tensor:

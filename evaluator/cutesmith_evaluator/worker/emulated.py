@@ -17,17 +17,18 @@ from torch.utils._pytree import tree_map
 from torch.utils.weak import WeakIdKeyDictionary
 
 from cutesmith_evaluator.emulator.device import Between, Device
-from cutesmith_evaluator.emulator.faults import DependentError, EmulationError, FaultError, OutOfTimeError
+from cutesmith_evaluator.emulator.faults import DependentError, EmulationError, OutOfTimeError
 from cutesmith_evaluator.emulator.properties import properties_of
 from cutesmith_evaluator.emulator.sampling import Budget
 from cutesmith_evaluator.types import Finding, Profile
 from cutesmith_evaluator.worker.candidate import LoadedCandidate
-from cutesmith_evaluator.worker.checks_case import OUT_OF_TIME
+from cutesmith_evaluator.worker.checks_case import OUT_OF_TIME, WrongElement
 from cutesmith_evaluator.worker.cudaless import cuda_without_build
 from cutesmith_evaluator.worker.emulated_allocations import Allocations
 from cutesmith_evaluator.worker.emulated_cuda import emulated_cuda
 from cutesmith_evaluator.worker.emulated_dsl import emulated_compiles
 from cutesmith_evaluator.worker.emulated_profile import kernel_counts
+from cutesmith_evaluator.worker.emulated_stores import Answer, NotedStores, UnwrittenOutputError, own_line
 from cutesmith_evaluator.worker.emulated_tensor import EmulatedMode, EmulatedTensor
 from cutesmith_evaluator.worker.failures import TaskError, line_in, summary
 from cutesmith_evaluator.worker.inputs import tensors, total_bytes
@@ -85,9 +86,9 @@ class EmulatedCandidate:
 
     def forward(self, module: nn.Module, *inputs: object) -> object:
         if self.profile is not None:
-            return self._call(self._candidate.forward, module, inputs)
+            return self._forward(module, inputs)
         self.device.count_traffic = True
-        result = self._call(self._candidate.forward, module, inputs)
+        result = self._forward(module, inputs)
         self.device.count_traffic = False
         moved = total_bytes((*inputs, *module.parameters(), *module.buffers(), *tensors(result)))
         counts = tuple(kernel_counts(short_name(name), each) for name, each in self.device.counts.items())
@@ -103,7 +104,48 @@ class EmulatedCandidate:
     def judged(self, output: Tensor) -> Tensor | None:
         return self._judged.get(output)
 
-    def _call(self, function: Callable[..., Any], module: nn.Module, inputs: tuple[object, ...]) -> Any:
+    def line_of(self, module: nn.Module, inputs: tuple[object, ...], element: WrongElement) -> int | None:
+        """The kernel is run once more, and it is noted which line stores what."""
+        return own_line(
+            self._stores_of(module, inputs, lambda result, noted: noted.place_of(result, element)), self.path
+        )
+
+    def _forward(self, module: nn.Module, inputs: tuple[object, ...]) -> Any:
+        try:
+            return self._call(self._candidate.forward, module, inputs)
+        except TaskError as error:
+            if not isinstance(error.__cause__, UnwrittenOutputError):
+                raise
+            raise TaskError(self._finding(self._explained(error.__cause__, module, inputs))) from error.__cause__
+
+    def _explained(
+        self, error: UnwrittenOutputError, module: nn.Module, inputs: tuple[object, ...]
+    ) -> UnwrittenOutputError:
+        """With the line that should have stored, as far as a second run tells."""
+        why = self._stores_of(module, inputs, lambda result, noted: noted.why_unwritten(result, error.output))
+        return error if why is None else error.with_reason(*why)
+
+    def _stores_of(
+        self, module: nn.Module, inputs: tuple[object, ...], ask: Callable[[object, NotedStores], Answer]
+    ) -> Answer | None:
+        """`ask` is given the result, and the stores that led to it. None where it cannot be run again."""
+        noted = NotedStores(self.device.memory)
+        answers: list[Answer] = []
+        try:
+            with noted:
+                self._call(self._candidate.forward, module, inputs, lambda result: answers.append(ask(result, noted)))
+        except TaskError:
+            return None
+        return answers[0]
+
+    def _call(
+        self,
+        function: Callable[..., Any],
+        module: nn.Module,
+        inputs: tuple[object, ...],
+        look_at: Callable[[object], None] | None = None,
+    ) -> Any:
+        """`look_at`: takes the result while its tensors are on the device."""
         scratch = os.environ.get("CUTESMITH_SCRATCH")
         with ExitStack() as stack:
             stack.enter_context(emulated_cuda(self._properties))
@@ -113,7 +155,7 @@ class EmulatedCandidate:
             placed = self._placed(module)
             arguments = tree_map(self._to_device, inputs)
             try:
-                result = self._settled(lambda: function(placed, *arguments))
+                result = self._settled(lambda: function(placed, *arguments), look_at or self._look_at)
             except EmulationError as error:
                 raise TaskError(self._finding(error)) from error
             except Exception as error:
@@ -122,14 +164,14 @@ class EmulatedCandidate:
                 raise TaskError(self._beyond(error)) from error
             return tree_map(lambda value: value.host if isinstance(value, EmulatedTensor) else value, result)
 
-    def _settled(self, call: Callable[[], Any]) -> Any:
+    def _settled(self, call: Callable[[], Any], look_at: Callable[[object], None]) -> Any:
         """The call's result; again, with a kernel in full, where it turns out that all of its blocks are wanted."""
         while True:
             self.device.counts = {}
             try:
                 with EmulatedMode(self._allocations):
                     result = call()
-                self._look_at(result)
+                look_at(result)
                 return result
             except DependentError as error:
                 self.device.whole.add(error.kernel)
@@ -160,7 +202,7 @@ class EmulatedCandidate:
             elif missing := self._allocations.unwritten(output.host):
                 size = output.host.untyped_storage().nbytes()
                 words = f"output {number} is returned with {missing} of its {size} bytes never written"
-                raise FaultError("unwritten-output", words)
+                raise UnwrittenOutputError(words, number)
 
     def _beyond(self, error: Exception) -> Finding:
         """The candidate goes past `cute.compile` to CUDA itself: nothing is said about it."""
@@ -173,9 +215,7 @@ class EmulatedCandidate:
         return Finding(NOT_EMULATED, message, line, str(self.path), "information")
 
     def _finding(self, error: EmulationError) -> Finding:
-        place = error.place
-        here = place is not None and Path(place.file).name == self.path.name
-        line = place.line if place is not None and here else None
+        line = own_line(error.place, self.path)
         where = f"{self.path.name}:{line}" if line else self.path.name
         if error.kind == NOT_EMULATED:
             message = f"{where}: {error.message}; run it on a machine with a CUDA device."

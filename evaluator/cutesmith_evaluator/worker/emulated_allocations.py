@@ -48,6 +48,8 @@ class Allocations:
         held = self._held.get(host.untyped_storage().data_ptr())
         if held is not None:
             held.allocation.mark_initialised()
+            if self._memory.stores is not None:
+                self._memory.stores.forget(held.allocation)
 
     def unwritten(self, host: Tensor) -> int:
         """Bytes of the tensor's storage that nothing has written."""
