@@ -98,6 +98,16 @@ FAULTS = (
         "wait for an mbarrier",
     ),
     Fault("bytes of one operand", GEMM, "(M + N) * K * 2", "M * K * 2", "race", "cute.gemm(", "a bulk copy wrote"),
+    Fault("no wgmma fence", GEMM, "warpgroup.fence()", "pass", "missing-wgmma-fence", "cute.gemm(", "before any"),
+    Fault(
+        "sums scaled after the wgmma fence",
+        GEMM,
+        "warpgroup.fence()\n",
+        "warpgroup.fence()\n                sums[0] = sums[0] * 1.0001\n",
+        "missing-wgmma-fence",
+        "cute.gemm(",
+        "since the last wgmma.fence",
+    ),
     Fault("no fence", CENTER, "cute.arch.mbarrier_init_fence()", "", "race", "store_async", "initial"),
 )
 

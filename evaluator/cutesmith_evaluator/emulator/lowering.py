@@ -38,8 +38,9 @@ class Lowering:
         self.kernel, self.slots, self.arch = kernel, slots, arch
         self._flow = flow
         self._block = 0
-        asynchronous = (each for each in kernel.body if each.words[:2] == ["wgmma", "mma_async"])
+        asynchronous = [each for each in kernel.body if each.words[:2] == ["wgmma", "mma_async"]]
         self._accumulators = {name for each in asynchronous for name in registers_of(each.operands[0])}
+        self._fragments = {name for each in asynchronous for name in registers_of(each.operands[1])}
 
     def step(self, instruction: Instruction, block: int) -> Step:
         """Raises UnsupportedError."""
@@ -59,11 +60,12 @@ class Lowering:
         return None if members is None else self.slots.source(members, U32, instruction)
 
     def touched_by(self, instruction: Instruction) -> list[int]:
-        """The slots of registers that a wgmma works on and that another instruction reads or writes."""
+        """The slots of sums of a wgmma that another instruction reads or writes, and of operands that it writes."""
         if not self._accumulators or instruction.words[0] == "wgmma":
             return []
-        names = {name for operand in instruction.operands for name in registers_of(operand)}
-        return [self.slots.register(Register(name)) for name in sorted(names & self._accumulators)]
+        names = {name for operand in instruction.operands for name in registers_of(operand)} & self._accumulators
+        names |= self._fragments.intersection(registers_of(instruction.operands[0]) if instruction.operands else ())
+        return [self.slots.register(Register(name)) for name in sorted(names)]
 
     def note_access(self, space: str, size: int) -> None:
         """Shared and local memory is looked at in pieces no larger than its smallest access."""

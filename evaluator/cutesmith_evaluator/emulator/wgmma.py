@@ -38,11 +38,12 @@ _GROUP = 4  # warps
 
 
 class WarpGroups:
-    """Groups of wgmma of each warp of a batch, and the registers that they still use."""
+    """Groups of wgmma of each warp of a batch, the registers that they still use, and fences before their use."""
 
     def __init__(self, warps: int) -> None:
-        self._committed, self._done = np.zeros((2, warps), np.int64)
+        self._committed, self._done, self._fences = np.zeros((3, warps), np.int64)
         self._used: dict[int, Array] = {}  # by slot: the group of each warp that uses it last
+        self._touched: dict[int, Array] = {}  # by slot: the fences of each warp before others touched it last
 
     def present(self, warp: int) -> int:
         """The number of the group that the warp's next commit closes."""
@@ -61,6 +62,28 @@ class WarpGroups:
         assert batch.order is not None
         for warp in warps.tolist():
             batch.order.complete(batch.order.wgmma(warp, int(self._done[warp])))
+
+    def fence(self, warps: Array) -> None:
+        self._fences[warps] += 1
+
+    def touch(self, batch: Batch, slots: Sequence[int]) -> None:
+        """By another instruction than wgmma, in the warps that run."""
+        running = slice(None) if batch.mask is None else batch.mask.reshape(-1, WARP).any(axis=1)
+        for slot in slots:
+            touched = self._touched.setdefault(slot, np.full(self._fences.size, -1))
+            touched[running] = self._fences[running]
+
+    def check_fenced(self, slots: Sequence[int], warps: Array) -> None:
+        """Raises AccessFaultError when a warp has had no fence, or touched one of the registers after its last."""
+        late = self._fences[warps] == 0
+        words = "starts a wgmma before any wgmma.fence of its warp"
+        for slot in slots if not late.any() else ():
+            touched = self._touched.get(slot)
+            if touched is not None and (late := touched[warps] == self._fences[warps]).any():
+                words = "starts a wgmma on a register that its warp has used since the last wgmma.fence"
+                break
+        if late.any():
+            raise AccessFaultError("missing-wgmma-fence", words, WARP * int(np.flatnonzero(late)[0]), 0)
 
     def check(self, batch: Batch, slots: Sequence[int]) -> None:
         """Raises AccessFaultError when a warp that runs touches a register too early."""
@@ -93,6 +116,7 @@ class Watched:
 
     def run(self, batch: Batch) -> None:
         batch.warp_groups.check(batch, self.slots)
+        batch.warp_groups.touch(batch, self.slots)
         self.step.run(batch)
 
 
@@ -139,6 +163,8 @@ class MultiplyGroup:
         warps = running_warps(batch, "wgmma")
         numbers = np.arange(batch.size // WARP)[warps]
         positions = range(0, WARP * len(numbers), WARP)
+        registers = [*self.d, *([] if isinstance(self.a, Tile) else self.a)]
+        batch.warp_groups.check_fenced(registers, numbers)
         a = self._left(batch, numbers, positions)
         pairs = zip(numbers.tolist(), positions, strict=True)
         b = np.stack([self.b.fetch(batch, warp, position, 0, self.b.rows) for warp, position in pairs])
@@ -150,8 +176,7 @@ class MultiplyGroup:
         for target, column in zip(self.results, columns, strict=True):
             if target is not None:
                 batch.put(target, spread_over(batch, warps, column))
-        registers = [] if isinstance(self.a, Tile) else self.a
-        batch.warp_groups.use([*self.d, *registers], numbers)
+        batch.warp_groups.use(registers, numbers)
 
     def _left(self, batch: Batch, numbers: Array, positions: Sequence[int]) -> Array:
         if not isinstance(self.a, Tile):
@@ -182,7 +207,7 @@ class GroupFence:
     timed: bool = False
 
     def run(self, batch: Batch) -> None:
-        return None
+        batch.warp_groups.fence(np.arange(batch.size // WARP)[running_warps(batch, "wgmma.fence")])
 
     def passes(self, batch: Batch) -> Array:
         here = batch.alive if batch.mask is None else batch.mask
