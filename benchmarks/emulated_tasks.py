@@ -55,15 +55,23 @@ def line_of(case: Case, *, quick: bool) -> str:
 
 def _cpu_s(worker: Worker) -> float:
     """What the worker has used, of all cores."""
-    fields = Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split() if worker.pid else []
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+    stats = (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in _processes(worker))
+    return sum(int(fields[11]) + int(fields[12]) for fields in stats) / os.sysconf("SC_CLK_TCK")
 
 
 def _peak_mib(worker: Worker) -> int:
     """The largest resident memory of the worker so far."""
-    status = Path(f"/proc/{worker.pid}/status").read_text() if worker.pid else ""
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    return int(found[1]) // 1024 if found else 0
+    statuses = (Path(f"/proc/{pid}/status").read_text() for pid in _processes(worker))
+    peaks = (re.search(r"VmHWM:\s+(\d+) kB", status) for status in statuses)
+    return max((int(found[1]) // 1024 for found in peaks if found), default=0)
+
+
+def _processes(worker: Worker) -> list[int]:
+    """The worker's own and those below it: in a sandbox it is not the one that was started."""
+    found = [worker.pid] if worker.pid else []
+    for pid in found:
+        found += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+    return found
 
 
 def _words(verdict: Validation) -> str:

@@ -181,11 +181,9 @@ class Comparer:
         output = name_of(place, len(outputs.got)).lower()
         earlier = {label: results[place] for label, results in self._earlier.items() if place < len(results)}
         words = value_pattern(outputs.got[place], outputs.eager[place], differs, earlier)
-        message = f"On {outputs.case.label}{self.state_words}, {found.sentence(output)}{f'; {words}' if words else ''}."
-        return Finding("wrong-values", message, None, self._file)
         line = self.line_of(outputs.case.inputs, WrongElement.of(outputs.got[place], place, found.first))
-        stored = f"; the first is stored by line {line}" if line else ""
-        message = f"On {outputs.case.label}{self.state_words}, {found.sentence(output)}{stored}."
+        said = [found.sentence(output), words, f"the first is stored by line {line}" if line else None]
+        message = f"On {outputs.case.label}{self.state_words}, {'; '.join(filter(None, said))}."
         return Finding("wrong-values", message, line, self._file)
 
 

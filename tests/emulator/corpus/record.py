@@ -65,7 +65,7 @@ def _record_cute(recording: Recording, only: str) -> None:
         print(f"no CuTe kernel is recorded: {error}")
         return
     known = {name: case.digest for name, case in cute_cases().items() if only in name}
-    _record(recording, "corpus.cute_recorder", known, processes=3)
+    _record(recording, "corpus.cute_recorder", known, processes=max(3, min(8, (os.cpu_count() or 1) // 2)))
 
 
 def _record(recording: Recording, module: str, digests: dict[str, str], processes: int) -> None:

@@ -200,7 +200,7 @@ def _checks(module: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Check, ...]:
 
 @cache
 def _text(path: Path) -> str:
-    return path.read_text()
+    return path.read_text(encoding="utf-8")
 
 
 @cache
