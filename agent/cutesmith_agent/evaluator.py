@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Protocol
 
 from cutesmith_evaluator.probing import Probing
-from cutesmith_evaluator.types import Compilation, Environment, Inspection, Task, Timing, Validation
+from cutesmith_evaluator.types import (
+    Claim,
+    Compilation,
+    Confirmation,
+    Environment,
+    Inspection,
+    Task,
+    Timing,
+    Validation,
+)
 
 Group = tuple[tuple[int, int], ...]  # of (argument position, dimension): an element of Graph.dynamic_dims
 OnProgress = Callable[[str], None]
@@ -53,5 +62,18 @@ class Evaluator(Protocol):
         deadline_s: float = ...,
         on_progress: OnProgress | None = None,
     ) -> Timing: ...
+
+    def confirm(
+        self,
+        task: Task,
+        candidate: Path,
+        claim: Claim,
+        *,
+        device: str,
+        arch: str | None = None,
+        dynamic_dims: Sequence[Group] = (),
+        deadline_s: float = ...,
+        on_progress: OnProgress = ...,
+    ) -> Confirmation: ...
 
     def close(self) -> None: ...

@@ -31,7 +31,7 @@ def finalise(bench: Bench, subject: Subject, draft: Candidate, kernel: Path, wit
         source = with_header(_source(draft), measured_header(draft, bench.environment))
         stored = bench.journal.store.save_source(bench.journal.job, candidate_id(source), kernel.stem, source)
         final = replace(draft, id=candidate_id(source), path=str(stored))
-        return _told(mirror, _proved(bench, final, subject.patched(mirror, kernel, source)))
+        return _told(mirror, bench.confirm(_proved(bench, final, subject.patched(mirror, kernel, source))))
 
 
 def _measured(bench: Bench, draft: Candidate, patched: Path) -> Candidate:
@@ -77,7 +77,9 @@ def _with_emulated_header(
     again = bench.run(final, bench.guards, lambda one: bench.validate(one, patched=patched, quick=True))
     if not again.ok:
         return again
-    return replace(again, stage="validate", precision=proved.precision, error=proved.error)
+    kept = replace(again, stage="validate", precision=proved.precision, error=proved.error)
+    confirmed = bench.confirm(kept)
+    return confirmed if confirmed.ok is not None else replace(proved, ok=None, findings=confirmed.findings)
 
 
 def _told(mirror: Mirror, candidate: Candidate) -> Candidate:

@@ -10,12 +10,17 @@ from cutesmith_agent.evaluator import Evaluator
 from cutesmith_agent.guards import static_findings
 from cutesmith_agent.journal import Journal
 from cutesmith_agent.scratch import Mirror
-from cutesmith_agent.verdicts import compiled, failed, timed, validated
+from cutesmith_agent.verdicts import compiled, confirmed, failed, median_ms, timed, validated
 from cutesmith_evaluator.errors import WorkerError, WorkerUnavailable
-from cutesmith_evaluator.types import Candidate, Environment, Graph, Stage, Task
+from cutesmith_evaluator.types import Candidate, Claim, Environment, Graph, Stage, Task
 
 EMULATED = "emulated"  # the device of a verdict that the emulated device gave
-NO_VERDICT = ("not-emulated", "out-of-time", "too-big-to-emulate")  # findings that say why it gave none
+NO_VERDICT = (
+    "not-emulated",
+    "out-of-time",
+    "too-big-to-emulate",
+    "not-confirmed",
+)  # findings that say why it gave none
 _QUICK_S, _FULL_S = 180.0, 900.0  # deadlines
 _ALONE, _ALL_ARMS = ("candidate",), ("candidate", "eager", "compile")
 Step = Callable[[Candidate], Candidate]
@@ -98,6 +103,28 @@ class Bench:
         if not self.has_device:
             return "not validating: no device" if patched is None else "running the patched file on the CPU"
         return "validating " + ("quickly" if quick else "fully" if patched is None else "fully, and the patched file")
+
+    def confirm(self, candidate: Candidate) -> Candidate:
+        """A candidate that the worker found right is so once a process that never has it says so, too."""
+        if not candidate.ok or candidate.precision is None:
+            return candidate
+        self.journal.stage("validate", "confirming in processes of their own", candidate.id)
+        claim = Claim(candidate.precision, median_ms(candidate.timing) if candidate.timing else None)
+
+        def request() -> Candidate:
+            result = self.evaluator.confirm(
+                self.task,
+                _path(candidate),
+                claim,
+                device=EMULATED if self.emulates else "cuda",
+                arch=self.archs[0],
+                dynamic_dims=self.graph.dynamic_dims if self.graph else (),
+                deadline_s=_FULL_S,
+                on_progress=self.journal.progress,
+            )
+            return confirmed(candidate, result)
+
+        return self._ask(candidate, "validate", request)
 
     def validate_quickly(self, candidate: Candidate) -> Candidate:
         return self.validate(candidate, quick=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cutesmith_evaluator.speedup import speedup
-from cutesmith_evaluator.types import Candidate, Compilation, Finding, Stage, Timing, Validation
+from cutesmith_evaluator.types import Candidate, Compilation, Confirmation, Finding, Stage, Timing, Validation
 
 
 def failed(candidate: Candidate, stage: Stage, *findings: Finding) -> Candidate:
@@ -34,6 +34,12 @@ def validated(candidate: Candidate, result: Validation) -> Candidate:
         profile=result.profile or candidate.profile,
         findings=tuple(dict.fromkeys((*candidate.findings, *result.findings))),
     )
+
+
+def confirmed(candidate: Candidate, result: Confirmation) -> Candidate:
+    """Of a candidate that was right so far. Where it is not confirmed, it goes back to being validated."""
+    stage: Stage = candidate.stage if result.ok else "validate"
+    return replace(candidate, stage=stage, ok=result.ok, findings=(*candidate.findings, *result.findings))
 
 
 def timed(candidate: Candidate, result: Timing) -> Candidate:

@@ -10,10 +10,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from cutesmith_evaluator.confirming import Confirming, Matter
 from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout, WorkerUnavailable
 from cutesmith_evaluator.probing import Probing
 from cutesmith_evaluator.process import Limits, WorkerProcess
-from cutesmith_evaluator.types import Compilation, Environment, Inspection, Profile, Task, Timing, Validation
+from cutesmith_evaluator.types import (
+    Claim,
+    Compilation,
+    Confirmation,
+    Environment,
+    Inspection,
+    Profile,
+    Task,
+    Timing,
+    Validation,
+)
 from cutesmith_evaluator.wire import converter
 
 __all__ = ["Limits", "Worker", "WorkerDied", "WorkerError", "WorkerTimeout", "WorkerUnavailable"]
@@ -142,6 +153,36 @@ class Worker:
             "timeout_s": 0.8 * deadline_s,  # ends first, so that a slow profiler costs no worker
         }
         return self._call("profile", params, f"profiling {candidate.name}", Profile, deadline_s, on_progress)
+
+    def confirm(
+        self,
+        task: Task,
+        candidate: Path,
+        claim: Claim,
+        *,
+        device: str,
+        arch: str | None = None,
+        time_s: float | None = None,
+        dynamic_dims: Sequence[tuple[tuple[int, int], ...]] = (),
+        deadline_s: float = 600.0,
+        on_progress: OnProgress = lambda message: None,
+    ) -> Confirmation:
+        """What two fresh processes say of a candidate that this one found right: one with it, one that judges.
+
+        `device`: "cuda" or "emulated". `arch`, `time_s`, `dynamic_dims`: as in `validate`.
+        """
+        site = {
+            "task": converter().unstructure(task),
+            "device": device,
+            "arch": arch,
+            "time_s": time_s,
+            "dynamic_dims": [[list(place) for place in group] for group in dynamic_dims],
+        }
+        confirming = Confirming(self._interpreter, self._limits, Matter(site, candidate, claim), deadline_s)
+        try:
+            return confirming.verdict(on_progress)
+        finally:
+            confirming.close()
 
     def close(self) -> None:
         """Ends the process and all it started, at once; the next request starts another."""

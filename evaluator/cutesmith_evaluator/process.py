@@ -126,6 +126,11 @@ class WorkerProcess:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def scratch(self) -> Path:
+        """The folder that the process may write to; removed when it is killed."""
+        return self._scratch.path
+
     def log(self) -> str:
         """The end of what the process and its children have printed."""
         return self._log.decode(errors="replace")

@@ -245,6 +245,26 @@ class Validation:
     profile: Profile | None = None  # of the emulated device
 
 
+@dataclass(frozen=True)
+class Claim:
+    """What a worker that has a candidate in its own process says of it. `call_ms`: of one call; None: not timed."""
+
+    precision: Precision
+    call_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """What a process that never has the candidate says of results that another one with it handed over.
+
+    `ok` None: nothing can be said, and a finding says why.
+    """
+
+    ok: bool | None
+    checks: tuple[str, ...] = ()  # in words: "fresh inputs: 65536 of 65536 elements"
+    findings: tuple[Finding, ...] = ()
+
+
 # "control": eager once more. "adopted", "adopted-compile": the user's class with the kernel in, and that compiled.
 ArmName = Literal["candidate", "eager", "compile", "control", "adopted", "adopted-compile"]
 

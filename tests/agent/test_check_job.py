@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
+from cutesmith_evaluator.types import Claim
 from loop_rig import Rig
 from scripted_evaluator import NO_DEVICE, Script, draft
 
@@ -28,12 +29,14 @@ def test_a_persons_kernel_is_judged_like_a_generated_one(rig: Rig):
     assert candidate["speedup"]["eager"] == pytest.approx(4 / 1.5)
     assert done["report"]["stopped"] == "mine.py was validated and timed."
     assert rig.evaluator.asked("validate") == ["{'t': 1}"]
-    assert rig.evaluator.requests[-1].kwargs["quick"] is False
+    assert [each.method for each in rig.evaluator.requests[-3:]] == ["validate", "time", "confirm"]
+    assert rig.evaluator.requests[-3].kwargs["quick"] is False
+    assert rig.evaluator.requests[-1].kwargs == {"claim": Claim("kept", 1.5), "device": "cuda"}
 
 
 @pytest.mark.parametrize(
     ("script", "stage"),
-    [(Script(compile="fails"), "compile"), (Script(full="fails"), "validate"), (Script(timing="fails"), "time")],
+    [(Script(compile="fails"), "compile"), (Script(full="fails"), "validate"), (Script(timing="fails"), "time"), (Script(confirmed="fails"), "validate")],
 )
 def test_a_persons_kernel_that_fails_is_no_candidate(rig: Rig, script: Script, stage: str):
     done = checked(rig, draft(script, t=1).source)
@@ -53,3 +56,11 @@ def test_a_check_without_a_device_is_compiled_only(rig: Rig):
 def test_a_check_of_no_file_is_refused(rig: Rig):
     done = rig.run(job=replace(rig.job, kind="check", candidate=str(rig.root / "none.py")))
     assert (done["exit"], done["report"]["findings"][0]["kind"]) == (2, "unreadable-file")
+
+
+def test_a_kernel_that_cannot_be_confirmed_is_not_said_to_be_right(rig: Rig):
+    done = checked(rig, draft(Script(confirmed="unknown"), t=1).source)
+    (candidate,) = done["report"]["candidates"]
+    assert (done["exit"], candidate["ok"], candidate["stage"]) == (4, None, "validate")
+    assert done["report"]["stopped"].startswith("mine.py compiles; it was not validated: ")
+    assert "is not confirmed" in done["report"]["stopped"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cutesmith_agent.recipes.contract import Draft
+from cutesmith_evaluator.types import Claim
 from loop_rig import Rig, best
 from scripted_evaluator import Script, draft
 
@@ -26,7 +27,8 @@ def test_the_fastest_draft_is_proved_in_its_final_bytes_and_offered(rig: Rig):
     assert "Measured on NVIDIA H200 (driver 580.1), torch 2.13.0, CuTe DSL 4.8.1" in kernel["source"]
     assert "rms 2.0e-07, max 4.0e-07 (eager: 2.0e-07, 5.0e-07); precision kept." in kernel["source"]
     assert "1.5000 ms, 67% of the copy bandwidth (4200 GB/s); 2.67 × eager; 1.47 × torch.compile." in kernel["source"]
-    last = rig.evaluator.requests[-1]
+    last, confirming = rig.evaluator.requests[-2:]
+    assert confirming.method == "confirm"
     assert last.method == "validate"
     assert last.kernel_text == kernel["source"]
     assert "from . import new_gelu_cute\n" in last.patched_text
@@ -108,6 +110,14 @@ def test_a_winner_that_fails_its_last_proof_makes_room_for_the_next(rig: Rig):
     assert finding["message"] == f"{rig.file} gives other values."
 
 
+def test_a_winner_that_is_not_confirmed_makes_room_for_the_next(rig: Rig):
+    done = rig.run(draft(Script(ms=1.5, confirmed="fails"), t=1), draft(Script(ms=1.7), t=2))
+    assert best(done["report"])["timing"]["arms"][0]["median_ms"] == 1.7
+    assert rig.evaluator.asked("confirm") == ["{'t': 1}", "{'t': 2}"]
+    claims = [each.kwargs["claim"] for each in rig.evaluator.requests if each.method == "confirm"]
+    assert claims == [Claim("kept", 1.5), Claim("kept", 1.7)]
+
+
 def test_when_all_fail_the_first_reason_is_given(rig: Rig):
     done = rig.run(draft(Script(compile="fails"), t=1), draft(Script(quick="fails"), t=2))
     assert done["exit"] == 3
@@ -138,7 +148,7 @@ def test_baselines_that_cannot_be_timed_are_no_fault_of_the_kernel(rig: Rig):
     assert done["exit"] == 0
     assert final["speedup"] == {"eager": None, "compile": None}
     assert [(one["kind"], one["severity"]) for one in final["findings"]] == [("worker-died", "warning")]
-    assert final["timing"]["arms"][0]["median_ms"] == 2.0
+    assert final["timing"]["arms"][0]["median_ms"] == 1.7
 
 
 def test_a_kernel_that_gains_nothing_is_offered_and_said_to_be_so(rig: Rig):

@@ -45,6 +45,16 @@ def test_without_a_device_auto_takes_the_emulated_one(rig: Rig):
     assert {(one["device"], one["arch"]) for one in asked} == {("emulated", "sm_90a")}
 
 
+def test_what_the_emulated_device_cannot_confirm_is_offered_as_compiled(rig: Rig):
+    rig.evaluator.environment = NO_DEVICE
+    done = rig.run(draft(Script(confirmed="unknown"), t=1))
+    final = best(done["report"])
+    assert (done["exit"], final["ok"]) == (4, None)
+    assert "not-confirmed" in {finding["kind"] for finding in final["findings"]}
+    assert "not validated" in done["report"]["stopped"]
+    assert "Right on" not in done["report"]["kernel"]["source"]
+
+
 def test_device_none_leaves_a_device_alone(rig: Rig):
     done = rig.run(draft(Script(), t=1), job=replace(rig.job, device="none", archs=("sm_80",)))
     assert done["exit"] == 4

@@ -15,7 +15,9 @@ from cutesmith_agent.recipes.contract import Draft, Proposal, Target
 from cutesmith_evaluator.client import WorkerDied, WorkerTimeout
 from cutesmith_evaluator.types import (
     Arm,
+    Claim,
     Compilation,
+    Confirmation,
     Environment,
     ErrorFigures,
     ErrorPair,
@@ -46,6 +48,7 @@ class Script:
     quick: str = "ok"
     full: str = "ok"
     patched: str = "ok"
+    confirmed: str = "ok"  # or "fails", "unknown"
     timing: str = "ok"  # quick and full timing alike
     baselines: str = "ok"  # the other arms of a full timing
     eager_ms: float = 4.0
@@ -160,6 +163,26 @@ class ScriptedEvaluator:
         times = {"candidate": script.ms, "eager": script.eager_ms, "compile": script.compile_ms}
         timed = tuple(Arm(name, times[name], times[name] * 0.999, times[name] * 1.001, 50) for name in arms)
         return Timing("NVIDIA H200", timed, COPY_GBPS, BYTES, 1 / script.ms, 0.01, (), ratios(timed))
+
+    def confirm(
+        self,
+        task: Task,
+        candidate: Path,
+        claim: Claim,
+        *,
+        device: str,
+        arch: str | None = None,
+        dynamic_dims: Sequence[object] = (),
+        deadline_s: float = 600.0,
+        on_progress: object = None,
+    ) -> Confirmation:
+        script = self._begin("confirm", candidate, claim=claim, device=device)
+        if script.confirmed == "ok":
+            return Confirmation(True, ("fresh inputs",))
+        message = f"{candidate} is not confirmed."
+        if script.confirmed == "unknown":
+            return Confirmation(None, (), (Finding("not-confirmed", message, None, str(candidate), "information"),))
+        return Confirmation(False, (), (Finding("not-confirmed", message, None, str(candidate)),))
 
     def close(self) -> None:
         self._is_fresh = True

@@ -50,14 +50,30 @@ class Reduced(Reference):
 
 def without_memory(reference: Reference) -> Inputs | None:
     """The task's inputs on device meta; None where only making them would tell what they are."""
-    try:
-        with FakeTensorMode(allow_non_fake_inputs=True):
-            fakes = reference.inputs(0, "cpu")
-    except TaskError:
+    made = _on_meta(reference) or _in_fakes(reference)
+    if made is None:
         return None
     return tree_map(
-        lambda value: _shaped(value, tuple(value.shape), "meta") if isinstance(value, Tensor) else value, fakes
+        lambda value: _shaped(value, tuple(value.shape), "meta") if isinstance(value, Tensor) else value, made
     )
+
+
+def _on_meta(reference: Reference) -> Inputs | None:
+    """Where get_inputs leaves the device open. Fake tensors know more, and take a second to import."""
+    try:
+        with torch.device("meta"):
+            made = reference.inputs(0, "meta")
+    except TaskError:
+        return None
+    return made if all(tensor.is_meta for tensor in tensors(made)) else None
+
+
+def _in_fakes(reference: Reference) -> Inputs | None:
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            return reference.inputs(0, "cpu")
+    except TaskError:
+        return None
 
 
 def reduced(

@@ -47,7 +47,7 @@ def validate_emulated(
     whole = without_memory(reference)
     whole = reference.inputs(0, "cpu") if whole is None else whole
     groups = request.plan.groups if kernel_module(candidate) is not None else ()  # a ModelNew is for its sizes alone
-    smaller, inputs, cuts = reduced(reference, whole, groups, _support(reference, emulated))
+    smaller, inputs, cuts = reduced(reference, whole, groups, support(reference, emulated))
     free = free_memory()
     if total_bytes(inputs) * _COPIES > free * _SHARE:
         return Validation(None, DEVICE, findings=(_too_big(reference, inputs, free),))
@@ -109,7 +109,7 @@ def _cut_short(outcome: Outcome) -> list[str]:
     return [f"{number}, for there was no time for more"] if late else []
 
 
-def _support(reference: Reference, candidate: EmulatedCandidate) -> Callable[[Inputs], bool]:
+def support(reference: Reference, candidate: LoadedCandidate) -> Callable[[Inputs], bool]:
     """Whether the candidate takes inputs; what goes wrong there, the checks will say."""
     module = reference.build("cpu")
 

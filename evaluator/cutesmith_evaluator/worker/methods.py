@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cutesmith_evaluator.confirmation import STEPS
 from cutesmith_evaluator.probing import Probing
 from cutesmith_evaluator.types import Compilation, Inspection, Profile, Timing, Validation
 from cutesmith_evaluator.worker.environment import environment, missing_torch
@@ -74,6 +75,17 @@ def _profile(params: Params, progress: Progress) -> object:
     return profile(params, progress)
 
 
+def _confirming(name: str) -> Method:
+    """A step of a confirmation, by its name."""
+
+    def call(params: Params, progress: Progress) -> object:
+        from cutesmith_evaluator.worker.confirm_methods import CONFIRMING
+
+        return CONFIRMING[name](params, progress)
+
+    return call
+
+
 METHODS: Mapping[str, Method] = {
     "hello": _hello,
     "inspect": _inspect,
@@ -82,4 +94,5 @@ METHODS: Mapping[str, Method] = {
     "validate": _validate,
     "time": _time,
     "profile": _profile,
+    **{name: _confirming(name) for name in STEPS},
 }

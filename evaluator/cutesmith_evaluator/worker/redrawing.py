@@ -27,8 +27,8 @@ def read_state(module: nn.Module, names: Collection[str]) -> dict[str, Tensor]:
     return {name: distinct(tensor).detach().clone() for name, tensor in floating_state(module) if name in names}
 
 
-def redrawn_state(module: nn.Module, names: Collection[str]) -> dict[str, Tensor]:
-    """New values by name: the same at each call, none constant, on the scale of the present ones.
+def redrawn_state(module: nn.Module, names: Collection[str], seed: int = _SEED) -> dict[str, Tensor]:
+    """New values by name: the same for a seed, none constant, on the scale of the present ones.
 
     Buffers without negative values (variances, probabilities) get positive ones; infinities and NaN stay in place.
     """
@@ -37,7 +37,7 @@ def redrawn_state(module: nn.Module, names: Collection[str]) -> dict[str, Tensor
     for place, (name, tensor) in enumerate(floating_state(module)):
         if name in names:
             old = distinct(tensor).detach()
-            generator = torch.Generator(tensor.device).manual_seed(_SEED + place)
+            generator = torch.Generator(tensor.device).manual_seed(seed + place)
             positive = id(tensor) in buffers and not bool((old < 0).any())
             drawn[name] = _redrawn(old, generator, positive=positive)
     return drawn

@@ -1,0 +1,74 @@
+"""What the client and the two processes of a confirmation agree on. Standard library only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+KIND = "not-confirmed"  # of the finding where the two processes disagree, or nothing can be said
+
+BIG = 1 << 30  # bytes of inputs from which no second set of tensors is made
+REHEARSE, JUDGE = "rehearse", "judge"  # the methods of the process that judges
+LOAD, DRAW, RUN, REPEAT, HAND_OVER, FORGET = "load", "draw", "run", "repeat", "hand-over", "forget"  # of the other one
+STEPS = (REHEARSE, JUDGE, LOAD, DRAW, RUN, REPEAT, HAND_OVER, FORGET)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a candidate, known by its name. Both processes draw what it is given, each for itself, in order.
+
+    `seed`: of get_inputs. `into`: an earlier call whose tensors get the new values, in place. `state_seed`: of new
+    values for the module's parameters and buffers, in place; None: they stay.
+    """
+
+    name: str
+    label: str
+    seed: int
+    into: str | None = None
+    state_seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Given:
+    """An output as it was handed over. `path`: a file with its elements in logical order, no gaps between them.
+
+    `blocks`: (first, count) of the elements that are in the file; None: all. `mask`: a file with a byte for each of
+    these, 0 where it was not computed; None: all were. `digest`: what the output's process had said of it before.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    strides: tuple[int, ...]
+    path: str
+    blocks: tuple[tuple[int, int], ...] | None = None
+    mask: str | None = None
+    digest: int | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A call with all its outputs."""
+
+    call: Call
+    outputs: tuple[Given, ...]
+
+
+def call_of(values: dict[str, Any]) -> Call:
+    return Call(**values)
+
+
+def answer_of(values: dict[str, Any]) -> Answer:
+    """From JSON values."""
+    return Answer(call_of(values["call"]), tuple(map(_given, values["outputs"])))
+
+
+def _given(values: dict[str, Any]) -> Given:
+    blocks = values["blocks"]
+    return Given(
+        **values
+        | {
+            "shape": tuple(values["shape"]),
+            "strides": tuple(values["strides"]),
+            "blocks": None if blocks is None else tuple((first, count) for first, count in blocks),
+        }
+    )

@@ -1,0 +1,202 @@
+"""A verdict from two processes that each lack what the other could abuse.
+
+One has the candidate: it runs calls and hands over what they give. The other, the judge, never sees the candidate:
+once the first is gone, it draws the same inputs, computes what they should give, and says what it thinks. The client
+stands between them: it chooses what is asked for when the candidate has long been imported, and holds the clock.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from cutesmith_evaluator import confirmation as steps
+from cutesmith_evaluator.confirmation import BIG, KIND, Answer, Call
+from cutesmith_evaluator.confirming_peers import Peer, RefusedError, Runner, seed
+from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout, WorkerUnavailable
+from cutesmith_evaluator.process import Limits
+from cutesmith_evaluator.temporary import TemporaryFolder
+from cutesmith_evaluator.types import Claim, Confirmation, Finding
+from cutesmith_evaluator.wire import converter
+
+_ROUNDS = 3  # of calls against the clock
+_ROUND_CALLS = 32  # fewer, where their inputs would take more than BIG
+_CHECKED = 2  # calls of each round whose results are looked at
+_NO_VERDICT = {"not-emulated", "out-of-time"}  # of the emulated device
+_ANEW = (
+    "the module or its inputs are other in each process; draw them with torch's, random's or numpy's own generators, "
+    "which are seeded."
+)
+_random = random.SystemRandom()
+
+
+@dataclass(frozen=True)
+class Matter:
+    """What is to be confirmed. `site`: what both processes are told of the task and the device."""
+
+    site: dict[str, Any]
+    candidate: Path
+    claim: Claim
+
+
+@dataclass
+class Session:
+    """A confirmation while the process with the candidate lives."""
+
+    runner: Runner
+    folder: Path
+    bytes: int  # of the inputs
+    redraws: bool  # whether the module runs with other parameters and buffers
+    answers: list[Answer] = field(default_factory=list)
+    rounds: list[dict[str, float]] = field(default_factory=list)
+
+    def call_in_turns(self) -> None:
+        """New tensors, the same ones changed in place, new ones again; then the results, in any order."""
+        state = seed() if self.redraws else None
+        words = ", with other parameters and buffers" if self.redraws else ""
+        first = Call("first", "fresh inputs", seed())
+        same = Call("same", f"the same tensors changed in place{words}", seed(), into="first", state_seed=state)
+        other = Call("other", f"new tensors{words}", seed())
+        calls = [first, same, other]
+        given = {call.name: self._run(call) for call in calls}
+        handed = {
+            name: self.runner.hand_over(name, given[name], self.folder) for name in _random.sample(list(given), 3)
+        }
+        self.answers += [Answer(call, handed[call.name]) for call in calls]
+        self.runner.forget(list(given))
+
+    def call_one_by_one(self) -> None:
+        """For inputs that are too big to be there twice."""
+        for name, state in (("first", None), ("other", seed() if self.redraws else None)):
+            call = Call(name, "fresh inputs" if state is None else "other parameters", seed(), state_seed=state)
+            self.answers.append(Answer(call, self.runner.hand_over(name, self._run(call), self.folder)))
+            self.runner.forget([name])
+
+    def race(self) -> None:
+        """Calls on inputs of their own, against the client's clock; then some of the results."""
+        count = max(1, min(_ROUND_CALLS, BIG // max(self.bytes, 1)))
+        for number in range(_ROUNDS):
+            calls = [Call(f"{number}.{place}", "inputs of a timed call", seed()) for place in range(count)]
+            for call in calls:
+                self.runner.draw(call)
+            names = [call.name for call in calls]
+            seconds, outputs = self.runner.repeat(names)
+            self.rounds.append({"calls": count, "seconds": seconds})
+            for place in _random.sample(range(count), min(_CHECKED, count)):
+                handed = self.runner.hand_over(names[place], outputs[place], self.folder)
+                self.answers.append(Answer(calls[place], handed))
+            self.runner.forget(names)
+
+    def _run(self, call: Call) -> Any:
+        self.runner.draw(call)
+        return self.runner.run(call)
+
+
+class Confirming:
+    """One confirmation. The judge is spoken to in a thread of its own: a process ends with the thread that made it."""
+
+    def __init__(self, interpreter: Path, limits: Limits, matter: Matter, deadline_s: float) -> None:
+        self._interpreter, self._limits, self._matter = interpreter, limits, matter
+        self._deadline = time.monotonic() + deadline_s
+        self._seed = seed()
+        self._folder = TemporaryFolder()
+        self._beside = ThreadPoolExecutor(1)
+        self._judge = self._beside.submit(Peer, interpreter, limits, self._deadline)
+
+    def verdict(self, on_progress: Callable[[str], None] = lambda message: None) -> Confirmation:
+        """Raises WorkerUnavailable."""
+        rehearsal = self._beside.submit(self._rehearsed)
+        try:
+            taken, session = self._run(rehearsal, on_progress)
+        except RefusedError as error:
+            return self._refused(error.finding)
+        except (WorkerDied, WorkerTimeout) as error:
+            return self._refused(error.finding)
+        except _UnknownError as error:
+            return self._unknown(str(error))
+        on_progress("confirming by a process without the candidate")
+        try:
+            return self._beside.submit(self._judged, taken, session).result()
+        except WorkerUnavailable:
+            raise
+        except WorkerError as error:
+            return self._unknown(str(error))
+
+    def close(self) -> None:
+        """Ends all that is left, at once."""
+        with suppress(WorkerError):
+            self._judge.result().process.kill()
+        self._beside.shutdown()
+        self._folder.close()
+
+    def _run(self, rehearsal: Future[dict[str, Any]], on_progress: Callable[[str], None]) -> tuple[list[bool], Session]:
+        """All that needs the candidate. Its process is gone when this returns or raises."""
+        runner = Runner(self._interpreter, self._limits, self._deadline, on_progress)
+        try:
+            mine = runner.told(steps.REHEARSE, **self._matter.site, seed=self._seed)
+            taken = runner.load(self._matter.site, self._matter.candidate)
+            wanted = rehearsal.result()
+            if mine.get("drawn") != wanted["drawn"]:
+                raise _UnknownError(_ANEW)
+            redraws = wanted["redraws"] and not _is_model(self._matter.candidate)
+            session = Session(runner, self._folder.path, wanted["bytes"], redraws)
+            on_progress("confirming in a process of its own")
+            session.call_one_by_one() if session.bytes > BIG else session.call_in_turns()
+            if self._matter.claim.call_ms is not None:
+                session.race()
+            return taken, session
+        finally:
+            runner.process.kill()
+
+    def _rehearsed(self) -> dict[str, Any]:
+        """Raises _UnknownError where the module itself fails."""
+        drawn = self._judge.result().ask(steps.REHEARSE, **self._matter.site, seed=self._seed, tries=True)
+        if "finding" in drawn:
+            raise _UnknownError(drawn["finding"]["message"])
+        return drawn
+
+    def _judged(self, taken: list[bool], session: Session) -> Confirmation:
+        reply = self._judge.result().ask(
+            steps.JUDGE,
+            **self._matter.site,
+            answers=taken,
+            candidate=str(self._matter.candidate),
+            precision=self._matter.claim.precision,
+            calls=[asdict(answer) for answer in session.answers],
+            claimed_ms=self._matter.claim.call_ms,
+            rounds=session.rounds,
+        )
+        return converter().structure(reply, Confirmation)
+
+    def _refused(self, finding: Finding) -> Confirmation:
+        """What the process with the candidate says is no verdict; that it gives no results is one."""
+        if finding.kind in _NO_VERDICT:
+            return self._unknown(finding.message)
+        words = f"was right beside its judge, and gives no result in a process of its own: {finding.message}"
+        return Confirmation(False, findings=(self._finding(words, "error"),))
+
+    def _unknown(self, why: str) -> Confirmation:
+        words = f"could not be confirmed in processes of their own: {why}"
+        return Confirmation(None, findings=(self._finding(words, "information"),))
+
+    def _finding(self, words: str, severity: Literal["error", "information"]) -> Finding:
+        candidate = self._matter.candidate
+        return Finding(KIND, f"{candidate.name} {words}", None, str(candidate), severity)
+
+
+class _UnknownError(Exception):
+    """Nothing can be said of the candidate; `str()` says why."""
+
+
+def _is_model(candidate: Path) -> bool:
+    """Whether it keeps KernelBench's contract, whose state need not be the module's."""
+    tree = ast.parse(candidate.read_bytes())
+    names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    return "ModelNew" in names and "forward" not in names

@@ -1,0 +1,163 @@
+"""The two processes of a confirmation, as the client speaks to them. Nothing that the one with the candidate says is
+taken for more than its word."""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import stat
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from itertools import pairwise
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from cutesmith_evaluator import confirmation as steps
+from cutesmith_evaluator.confirmation import Call, Given
+from cutesmith_evaluator.errors import WorkerError
+from cutesmith_evaluator.process import Limits, WorkerProcess
+from cutesmith_evaluator.types import Finding
+
+WHOLE = 1 << 25  # elements up to which an output is handed over whole
+BLOCKS, BLOCK = 256, 1 << 16  # else so many blocks of so many elements each
+_DOING = "confirming it in processes of their own"
+_random = random.SystemRandom()
+
+
+class RefusedError(Exception):
+    """The process with the candidate did not do what it was asked to; `finding` is what it says of that."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
+class Peer:
+    """A process of a confirmation; it is not replaced when it ends."""
+
+    def __init__(
+        self, interpreter: Path, limits: Limits, deadline: float, on_progress: Callable[[str], None] | None = None
+    ) -> None:
+        """`deadline`: of all requests, by the monotonic clock. Raises WorkerUnavailable."""
+        self.process = WorkerProcess(interpreter, limits)
+        self._deadline = deadline
+        self._on_progress = on_progress
+        self._number = secrets.randbits(48)
+
+    def ask(self, method: str, **params: Any) -> Any:
+        """The result as JSON values. Raises WorkerError."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": params}
+        left = max(1.0, self._deadline - time.monotonic())
+        reply = self.process.request(message, _DOING, left, self._on_progress)
+        if "error" in reply:
+            raise WorkerError(f"The worker failed while {_DOING}: {_text(reply['error'])}")
+        return reply["result"]
+
+
+class Runner(Peer):
+    """The one that has the candidate. Everything raises RefusedError where its answer is none."""
+
+    def told(self, method: str, **params: Any) -> dict[str, Any]:
+        result = self.ask(method, **params)
+        if not isinstance(result, dict):
+            raise _nonsense()
+        if result.get("finding") is not None:
+            raise RefusedError(_finding(result["finding"]))
+        return result
+
+    def load(self, site: dict[str, Any], candidate: Path) -> list[bool]:
+        """Which of the sizes that it was asked about the candidate takes."""
+        answers = self.told(steps.LOAD, **site, candidate=str(candidate)).get("answers")
+        return [bool(each) for each in answers] if isinstance(answers, list) else []
+
+    def draw(self, call: Call) -> None:
+        self.told(steps.DRAW, call=asdict(call))
+
+    def run(self, call: Call) -> list[Given]:
+        """What it gives, not handed over yet."""
+        return _outputs(self.told(steps.RUN, call=asdict(call)).get("outputs"))
+
+    def repeat(self, names: Sequence[str]) -> tuple[float, list[list[Given]]]:
+        """Seconds from the request to the answer, and what the calls give, with their digests."""
+        begin = time.monotonic()
+        result = self.told(steps.REPEAT, names=list(names))
+        seconds = time.monotonic() - begin
+        outputs, digests = result.get("outputs"), result.get("digests")
+        try:
+            return seconds, [
+                [replace(given, digest=int(each)) for given, each in zip(_outputs(one), said, strict=True)]
+                for one, said in zip(outputs, digests, strict=True)  # type: ignore[arg-type]
+            ]
+        except (TypeError, ValueError) as error:
+            raise _nonsense() from error
+
+    def hand_over(self, name: str, outputs: Sequence[Given], folder: Path) -> tuple[Given, ...]:
+        """The outputs of a call as files in the folder; of large ones blocks that are chosen now."""
+        return tuple(self._handed(name, place, given, folder) for place, given in enumerate(outputs))
+
+    def forget(self, names: Sequence[str]) -> None:
+        self.told(steps.FORGET, names=list(names))
+
+    def _handed(self, name: str, place: int, given: Given, folder: Path) -> Given:
+        file, blocks = secrets.token_hex(8), blocks_of(prod(given.shape))
+        params = {"name": name, "output": place, "blocks": blocks, "file": file}
+        masked = self.told(steps.HAND_OVER, **params).get("masked")
+        mask = str(self._taken(f"{file}.mask", folder)) if masked else None
+        return replace(given, path=str(self._taken(file, folder)), blocks=blocks, mask=mask)
+
+    def _taken(self, file: str, folder: Path) -> Path:
+        """The file out of the process's reach."""
+        try:
+            (self.process.scratch / file).rename(folder / file)
+            if stat.S_ISREG(os.lstat(folder / file).st_mode):
+                return folder / file
+        except OSError:
+            pass
+        raise RefusedError(Finding("nothing-handed-over", "It handed over no output."))
+
+
+def blocks_of(elements: int) -> tuple[tuple[int, int], ...] | None:
+    """(first, count) of random blocks, one in each part of the output, with its ends; None: all of it."""
+    if elements <= WHOLE:
+        return None
+    ends = [elements * part // BLOCKS for part in range(BLOCKS + 1)]
+    firsts = [_random.randrange(start, end - BLOCK + 1) for start, end in pairwise(ends)]
+    firsts[0], firsts[-1] = 0, elements - BLOCK
+    return tuple((first, BLOCK) for first in firsts)
+
+
+def seed() -> int:
+    """One that nobody knows before."""
+    return secrets.randbits(31)
+
+
+def _outputs(values: Any) -> list[Given]:
+    """Raises RefusedError unless each says a shape, a dtype and strides."""
+    try:
+        return [Given(_sizes(each["shape"]), str(each["dtype"]), _sizes(each["strides"]), "") for each in values]
+    except (KeyError, TypeError, ValueError) as error:
+        raise _nonsense() from error
+
+
+def _sizes(values: Any) -> tuple[int, ...]:
+    if any(type(each) is not int or each < 0 for each in values):
+        raise ValueError("sizes and strides are no negative numbers")
+    return tuple(values)
+
+
+def _finding(values: Any) -> Finding:
+    if not isinstance(values, dict):
+        raise _nonsense()
+    return Finding(str(values.get("kind")), _text(values))
+
+
+def _text(values: Any) -> str:
+    return str(values.get("message", ""))[:1000] if isinstance(values, dict) else str(values)[:1000]
+
+
+def _nonsense() -> RefusedError:
+    return RefusedError(Finding("no-answer", "What it answered makes no sense."))

@@ -1,0 +1,153 @@
+"""The process of a confirmation that judges: it never imports a candidate, and draws and computes all by itself.
+
+It computes once the process that has the candidate is gone. What that one left are files of elements.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from cutesmith_evaluator.confirmation import KIND, Answer, Given, answer_of
+from cutesmith_evaluator.types import Confirmation, Finding
+from cutesmith_evaluator.worker.checks_call import guarded, synchronize
+from cutesmith_evaluator.worker.checks_case import Case, Outputs, Result
+from cutesmith_evaluator.worker.checks_compare import Comparer
+from cutesmith_evaluator.worker.checks_layout import layout_findings, name_of
+from cutesmith_evaluator.worker.checks_state import without_tf32
+from cutesmith_evaluator.worker.confirm_handed import HandedError, received, shell
+from cutesmith_evaluator.worker.confirm_site import Site, digest, open_site, replayed
+from cutesmith_evaluator.worker.confirm_time import Round, time_finding
+from cutesmith_evaluator.worker.emulated_validation import DEVICE
+from cutesmith_evaluator.worker.failures import TaskError
+from cutesmith_evaluator.worker.inputs import tensors
+from cutesmith_evaluator.worker.memory import free_memory
+from cutesmith_evaluator.worker.methods import Params, Progress
+from cutesmith_evaluator.worker.numerics import Measured, limit
+
+SLACK = 2.0  # of a precision's bound: other inputs kept to it, and one draw is not as another
+LEAST = 2048  # elements of an output that must have been computed where blocks were left out
+_SHARE = 0.5  # of the free memory, for a float64 run on the CPU
+_DIGESTS = 5  # that are timed
+
+
+@torch.no_grad()
+def judge(params: Params, progress: Progress) -> Confirmation:
+    """Params: a site's, answers (of the runner, to the sizes it was asked about), candidate, precision, calls (as
+    Answers), claimed_ms (or None), rounds (calls and seconds of each)."""
+    file = params["candidate"]
+    try:
+        judging = Judging(open_site(params, replayed(params["answers"])), file, params["precision"])
+        for values in params["calls"]:
+            answer = answer_of(values)
+            progress(f"confirming {answer.call.label}")
+            judging.examine(answer)
+    except TaskError as error:
+        return Confirmation(None, findings=(_unknown(file, error.finding.message),))
+    if params["claimed_ms"] is not None and not judging.findings:
+        rounds = [Round(**each) for each in params["rounds"]]
+        late = time_finding(params["claimed_ms"], judging.digest_ms(), rounds, file)
+        judging.findings += [late] if late else []
+    if params["device"] != DEVICE:
+        judging.last = []
+        torch.cuda.empty_cache()
+    return Confirmation(not judging.findings, tuple(judging.checks), tuple(judging.findings))
+
+
+@dataclass
+class Judging:
+    """Answers are examined in the order in which their calls were made. `last`: eager's outputs of the last one."""
+
+    site: Site
+    file: str
+    precision: str
+    checks: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    last: list[Tensor] = field(default_factory=list)
+    comparer: Comparer = field(init=False)
+
+    def __post_init__(self) -> None:
+        memory = int(free_memory() * _SHARE) if self.site.device.type == "cpu" else None
+        self.comparer = Comparer(self.site.module, self.site.device, memory, self.file)
+
+    def examine(self, answer: Answer) -> None:
+        """Raises TaskError where the module itself fails."""
+        self.last = []
+        case = Case(answer.call.label, self.site.drawn(answer.call), strict=True)
+        if answer.call.state_seed is not None:
+            self.comparer.state_changed()
+        self.last = self._eager(case)
+        try:
+            self._compare(case, answer.outputs, self.last)
+        except HandedError as error:
+            self._add(f"On {case.label}, {error}")
+
+    def digest_ms(self) -> float:
+        """Of all outputs of a call: the fastest of some."""
+        return min(self._digest_s() for _ in range(_DIGESTS)) * 1e3
+
+    def _digest_s(self) -> float:
+        synchronize(self.site.device)
+        begin = time.perf_counter()
+        _ = [int(digest(output)) for output in self.last]
+        return time.perf_counter() - begin
+
+    def _eager(self, case: Case) -> list[Tensor]:
+        reference = self.site.reference
+        call = lambda: self.site.module(*case.inputs)  # noqa: E731
+        with without_tf32():
+            doing = f"running the module itself on {case.label}"
+            return tensors(guarded(call, "reference-raises", doing, reference.file, self.site.device))
+
+    def _compare(self, case: Case, outputs: Sequence[Given], eager: list[Tensor]) -> None:
+        """Raises HandedError."""
+        differing = layout_findings(list(map(shell, outputs)), list(map(_shell_of, eager)), (), self.file)
+        if differing:
+            self._add(f"On {case.label}, {differing[0].message[0].lower()}{differing[0].message[1:]}")
+            return
+        pairs = [received(given, wanted) for given, wanted in zip(outputs, eager, strict=True)]
+        for place, (_, judged) in enumerate(pairs):
+            self._count(case, place, judged, eager)
+        result = Result()
+        got, judged = [one for one, _ in pairs], [flags for _, flags in pairs]
+        self.comparer.compare(Outputs(case, got, eager, judged), result)
+        for finding in result.findings:
+            self._add(finding.message)
+        for measured in result.measured if not result.findings else ():
+            if usage(measured, self.precision) > SLACK:
+                self._add(f"On {case.label}, its precision is not what was claimed ({self.precision})")
+
+    def _count(self, case: Case, place: int, judged: Tensor | None, eager: list[Tensor]) -> None:
+        total = eager[place].numel()
+        counted = total if judged is None else int(judged.sum())
+        self.checks.append(f"{case.label}: {counted} of {total} elements of output {place}")
+        if counted < min(total, LEAST):
+            name = name_of(place, len(eager)).lower()
+            raise HandedError(f"only {counted} of {total} elements of {name} were computed")
+
+    def _add(self, what: str) -> None:
+        message = (
+            f"{Path(self.file).name} was right beside its judge, and is not in a process of its own. "
+            f"{what.removesuffix('.')}; a kernel must compute the same wherever it runs."
+        )
+        self.findings.append(Finding(KIND, message, None, self.file))
+
+
+def usage(measured: Measured, precision: str) -> float:
+    """The share of the precision's bound that the errors take."""
+    bound = limit(measured.eager if precision == "kept" else measured.default, measured.step)
+    return max(measured.candidate.rms / bound.rms, measured.candidate.max / bound.max)
+
+
+def _shell_of(tensor: Tensor) -> Tensor:
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+
+
+def _unknown(file: str, why: str) -> Finding:
+    message = f"{Path(file).name} could not be confirmed in processes of their own: {why}"
+    return Finding(KIND, message, None, file, "information")

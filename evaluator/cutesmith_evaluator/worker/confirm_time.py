@@ -1,0 +1,38 @@
+"""Whether a time that a candidate's own process measured can be true, seen by the clock of another process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cutesmith_evaluator.types import Finding
+
+FACTOR = 1.5  # of the time that the claim allows, which is too long
+LAUNCH_MS = 0.1  # a call and a digest, as the host launches them
+ROUND_MS = 2.0  # a request and its answer
+
+
+@dataclass(frozen=True)
+class Round:
+    """Calls back to back, each on inputs of its own, with a digest of all that it gave: from request to answer."""
+
+    calls: int
+    seconds: float
+
+    @property
+    def call_ms(self) -> float:
+        return (self.seconds * 1e3 - ROUND_MS) / self.calls
+
+
+def time_finding(claimed_ms: float, digest_ms: float, rounds: Sequence[Round], file: str) -> Finding | None:
+    """One where even the fastest round took far longer than the claim has it. `digest_ms`: as the judge measured it."""
+    if not rounds:
+        return None
+    best = min(each.call_ms for each in rounds)
+    if best <= FACTOR * (claimed_ms + digest_ms) + LAUNCH_MS:
+        return None
+    message = (
+        f"A call took {best - digest_ms:.4g} ms by the clock of another process, but {claimed_ms:.4g} ms by the events "
+        "in the candidate's own: work is done that these do not see, or the machine is busy; the timing is void."
+    )
+    return Finding("time-not-confirmed", message, None, file)
