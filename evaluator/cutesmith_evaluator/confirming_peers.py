@@ -79,7 +79,7 @@ class Runner(Peer):
 
     def run(self, call: Call) -> list[Given]:
         """What it gives, not handed over yet."""
-        return _outputs(self.told(steps.RUN, call=asdict(call)).get("outputs"))
+        return outputs_of(self.told(steps.RUN, call=asdict(call)).get("outputs"))
 
     def repeat(self, names: Sequence[str]) -> tuple[float, list[list[Given]]]:
         """Seconds from the request to the answer, and what the calls give, with their digests."""
@@ -89,7 +89,7 @@ class Runner(Peer):
         outputs, digests = result.get("outputs"), result.get("digests")
         try:
             return seconds, [
-                [replace(given, digest=int(each)) for given, each in zip(_outputs(one), said, strict=True)]
+                [replace(given, digest=int(each)) for given, each in zip(outputs_of(one), said, strict=True)]
                 for one, said in zip(outputs, digests, strict=True)  # type: ignore[arg-type]
             ]
         except (TypeError, ValueError) as error:
@@ -135,7 +135,7 @@ def seed() -> int:
     return secrets.randbits(31)
 
 
-def _outputs(values: Any) -> list[Given]:
+def outputs_of(values: Any) -> list[Given]:
     """Raises RefusedError unless each says a shape, a dtype and strides."""
     try:
         return [Given(_sizes(each["shape"]), str(each["dtype"]), _sizes(each["strides"]), "") for each in values]

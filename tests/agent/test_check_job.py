@@ -36,7 +36,12 @@ def test_a_persons_kernel_is_judged_like_a_generated_one(rig: Rig):
 
 @pytest.mark.parametrize(
     ("script", "stage"),
-    [(Script(compile="fails"), "compile"), (Script(full="fails"), "validate"), (Script(timing="fails"), "time"), (Script(confirmed="fails"), "validate")],
+    [
+        (Script(compile="fails"), "compile"),
+        (Script(full="fails"), "validate"),
+        (Script(timing="fails"), "time"),
+        (Script(confirmed="fails"), "validate"),
+    ],
 )
 def test_a_persons_kernel_that_fails_is_no_candidate(rig: Rig, script: Script, stage: str):
     done = checked(rig, draft(script, t=1).source)

@@ -20,7 +20,9 @@ class HandedError(Exception):
 
 def shell(given: Given) -> Tensor:
     """A tensor of that layout without memory. Raises HandedError where there can be none."""
-    dtype = getattr(torch, given.dtype, None) if isinstance(given.dtype, str) else None
+    dtype = getattr(torch, given.dtype, None)
+    if not isinstance(dtype, torch.dtype):
+        raise HandedError("an output of no possible dtype was handed over")
     try:
         return torch.empty_strided(given.shape, given.strides, dtype=dtype, device="meta")
     except (RuntimeError, TypeError, ValueError) as error:

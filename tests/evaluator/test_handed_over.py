@@ -1,0 +1,129 @@
+"""What one process of a confirmation believes of the other: nothing."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from itertools import pairwise
+from math import prod
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cutesmith_evaluator.confirmation import Given
+from cutesmith_evaluator.confirming_peers import BLOCK, BLOCKS, WHOLE, RefusedError, blocks_of, outputs_of
+from cutesmith_evaluator.worker.confirm_handed import HandedError, received, shell
+from cutesmith_evaluator.worker.confirm_site import digest
+from cutesmith_evaluator.worker.confirm_time import Round, time_finding
+
+WANTED = torch.arange(12, dtype=torch.float32).view(3, 4)
+
+
+def given_as(path: Path, **others: object) -> Given:
+    return Given((3, 4), "float32", (4, 1), str(path), **others)  # type: ignore[arg-type]
+
+
+def stored(path: Path, tensor: torch.Tensor) -> Path:
+    path.write_bytes(tensor.contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    return path
+
+
+def test_an_output_is_read_as_it_was(tmp_path: Path):
+    got, judged = received(given_as(stored(tmp_path / "a", WANTED), digest=int(digest(WANTED))), WANTED)
+    assert torch.equal(got, WANTED)
+    assert judged is None
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.int64, torch.bool, torch.float8_e4m3fn])
+def test_of_any_dtype(tmp_path: Path, dtype: torch.dtype):
+    wanted = (WANTED > 5).to(dtype) if dtype is torch.bool else WANTED.to(dtype)
+    got, _ = received(given_as(stored(tmp_path / "a", wanted)), wanted)
+    assert got.dtype is dtype
+    assert torch.equal(got.float(), wanted.float())
+
+
+def test_blocks_and_masks_say_what_counts(tmp_path: Path):
+    file = stored(tmp_path / "a", WANTED.view(-1)[[1, 2, 10, 11]])
+    mask = stored(tmp_path / "mask", torch.tensor([1, 0, 1, 1], dtype=torch.uint8))
+    got, judged = received(given_as(file, blocks=((1, 2), (10, 2)), mask=str(mask)), WANTED)
+    assert judged is not None
+    assert judged.view(-1).nonzero().flatten().tolist() == [1, 10, 11]
+    assert torch.equal(got[judged], WANTED[judged])
+
+
+def link(path: Path) -> None:
+    stored(path.with_name("other"), WANTED)
+    path.symlink_to(path.with_name("other"))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [link, os.mkfifo, Path.mkdir, lambda path: path.write_bytes(b"short"), lambda path: path.symlink_to("/dev/zero"),
+     lambda path: path.write_bytes(bytes(49)), lambda path: None],
+    ids=["link", "pipe", "folder", "short", "device", "long", "nothing"],
+)  # fmt: skip
+def test_what_is_no_file_of_that_size_is_no_output(tmp_path: Path, make):
+    make(tmp_path / "a")
+    with pytest.raises(HandedError):
+        received(given_as(tmp_path / "a"), WANTED)
+
+
+def test_an_output_that_has_changed_since_it_was_made_is_none(tmp_path: Path):
+    with pytest.raises(HandedError, match="another than the one"):
+        received(given_as(stored(tmp_path / "a", WANTED), digest=int(digest(WANTED)) + 1), WANTED)
+
+
+@pytest.mark.parametrize("dtype", ["Tensor", "nonsense", "float33", "__class__"])
+def test_a_layout_that_no_tensor_has(dtype: str):
+    with pytest.raises(HandedError):
+        shell(Given((1 << 62, 1 << 62), dtype, (1, 1), ""))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 1 << 70) | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["shape", "dtype", "strides"]), inner),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_whatever_is_said_of_outputs_is_a_layout_or_refused(values: object):
+    try:
+        outputs = outputs_of(values)
+    except RefusedError:
+        return
+    for each in outputs:
+        with suppress(HandedError):
+            assert tuple(shell(each).shape) == each.shape
+
+
+@given(st.integers(1, 1 << 33))
+def test_blocks_are_apart_within_the_output_and_hold_its_ends(elements: int):
+    blocks = blocks_of(elements)
+    assert (blocks is None) == (elements <= WHOLE)
+    if blocks is not None:
+        assert len(blocks) == BLOCKS
+        assert blocks[0][0] == 0
+        assert sum(blocks[-1]) == elements
+        assert all(sum(one) <= other[0] for one, other in pairwise(blocks))
+        assert {count for _, count in blocks} == {BLOCK}
+
+
+@given(st.floats(0.001, 100.0), st.floats(0.0, 10.0), st.integers(1, 32))
+def test_a_time_is_refused_only_beyond_what_launching_and_the_factor_explain(
+    call_ms: float, digest_ms: float, calls: int
+):
+    def after(per_call_ms: float) -> Round:
+        return Round(calls, (calls * per_call_ms + 2.0) / 1e3)
+
+    true_ms = call_ms + digest_ms
+    assert time_finding(call_ms, digest_ms, [after(true_ms + 0.099), after(9 * true_ms + 9)], "k.py") is None
+    assert time_finding(call_ms, digest_ms, [after(1.51 * true_ms + 0.11)], "k.py") is not None
+    assert time_finding(call_ms, digest_ms, [], "k.py") is None
+
+
+def test_shapes_are_counted_exactly():
+    assert prod(outputs_of([{"shape": [3, 0], "dtype": "float32", "strides": [1, 1]}])[0].shape) == 0
