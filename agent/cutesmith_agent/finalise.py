@@ -31,7 +31,8 @@ def finalise(bench: Bench, subject: Subject, draft: Candidate, kernel: Path, wit
         source = with_header(_source(draft), measured_header(draft, bench.environment))
         stored = bench.journal.store.save_source(bench.journal.job, candidate_id(source), kernel.stem, source)
         final = replace(draft, id=candidate_id(source), path=str(stored))
-        return _told(mirror, bench.confirm(_proved(bench, final, subject.patched(mirror, kernel, source))))
+        proved = _proved(bench, final, subject.patched(mirror, kernel, source))
+        return _told(mirror, bench.run(proved, bench.confirm))
 
 
 def _measured(bench: Bench, draft: Candidate, patched: Path) -> Candidate:
@@ -78,7 +79,7 @@ def _with_emulated_header(
     if not again.ok:
         return again
     kept = replace(again, stage="validate", precision=proved.precision, error=proved.error)
-    confirmed = bench.confirm(kept)
+    confirmed = bench.run(kept, bench.confirm)
     return confirmed if confirmed.ok is not None else replace(proved, ok=None, findings=confirmed.findings)
 
 

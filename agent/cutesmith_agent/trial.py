@@ -109,6 +109,7 @@ class Bench:
         if not candidate.ok or candidate.precision is None:
             return candidate
         self.journal.stage("validate", "confirming in processes of their own", candidate.id)
+        self.evaluator.close()  # the worker had the candidate, and may hold the device's memory
         claim = Claim(candidate.precision, median_ms(candidate.timing) if candidate.timing else None)
 
         def request() -> Candidate:

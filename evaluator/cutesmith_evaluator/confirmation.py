@@ -7,6 +7,7 @@ from typing import Any
 
 KIND = "not-confirmed"  # of the finding where the two processes disagree, or nothing can be said
 
+PART = 1 << 18  # elements of an output that have a digest of their own
 BIG = 1 << 30  # bytes of inputs from which no second set of tensors is made
 REHEARSE, JUDGE = "rehearse", "judge"  # the methods of the process that judges
 LOAD, DRAW, RUN, REPEAT, HAND_OVER, FORGET = "load", "draw", "run", "repeat", "hand-over", "forget"  # of the other one
@@ -33,7 +34,7 @@ class Given:
     """An output as it was handed over. `path`: a file with its elements in logical order, no gaps between them.
 
     `blocks`: (first, count) of the elements that are in the file; None: all. `mask`: a file with a byte for each of
-    these, 0 where it was not computed; None: all were. `digest`: what the output's process had said of it before.
+    these, 0 where it was not computed; None: all were. `digests`: what its process had said of each PART of it before.
     """
 
     shape: tuple[int, ...]
@@ -42,7 +43,7 @@ class Given:
     path: str
     blocks: tuple[tuple[int, int], ...] | None = None
     mask: str | None = None
-    digest: int | None = None
+    digests: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ def _given(values: dict[str, Any]) -> Given:
         | {
             "shape": tuple(values["shape"]),
             "strides": tuple(values["strides"]),
+            "digests": None if values["digests"] is None else tuple(values["digests"]),
             "blocks": None if blocks is None else tuple((first, count) for first, count in blocks),
         }
     )

@@ -8,7 +8,9 @@ stands between them: it chooses what is asked for when the candidate has long be
 from __future__ import annotations
 
 import ast
+import os
 import random
+import signal
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -73,7 +75,7 @@ class Session:
         self.runner.forget(list(given))
 
     def call_one_by_one(self) -> None:
-        """For inputs that are too big to be there twice."""
+        """For inputs that are too big to be there twice, and results that are memory of the inputs."""
         for name, state in (("first", None), ("other", seed() if self.redraws else None)):
             call = Call(name, "fresh inputs" if state is None else "other parameters", seed(), state_seed=state)
             self.answers.append(Answer(call, self.runner.hand_over(name, self._run(call), self.folder)))
@@ -132,7 +134,11 @@ class Confirming:
     def close(self) -> None:
         """Ends all that is left, at once."""
         with suppress(WorkerError):
-            self._judge.result().process.kill()
+            process = self._judge.result().process
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # the thread that waits for it sees that
+            self._beside.shutdown()
+            process.kill()
         self._beside.shutdown()
         self._folder.close()
 
@@ -146,9 +152,10 @@ class Confirming:
             if mine.get("drawn") != wanted["drawn"]:
                 raise _UnknownError(_ANEW)
             redraws = wanted["redraws"] and not _is_model(self._matter.candidate)
+            in_turns = wanted["bytes"] <= BIG and not wanted["aliases"]
             session = Session(runner, self._folder.path, wanted["bytes"], redraws)
             on_progress("confirming in a process of its own")
-            session.call_one_by_one() if session.bytes > BIG else session.call_in_turns()
+            session.call_in_turns() if in_turns else session.call_one_by_one()
             if self._matter.claim.call_ms is not None:
                 session.race()
             return taken, session

@@ -10,19 +10,18 @@ import stat
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from itertools import pairwise
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from cutesmith_evaluator import confirmation as steps
-from cutesmith_evaluator.confirmation import Call, Given
+from cutesmith_evaluator.confirmation import PART, Call, Given
 from cutesmith_evaluator.errors import WorkerError
 from cutesmith_evaluator.process import Limits, WorkerProcess
 from cutesmith_evaluator.types import Finding
 
 WHOLE = 1 << 25  # elements up to which an output is handed over whole
-BLOCKS, BLOCK = 256, 1 << 16  # else so many blocks of so many elements each
+BLOCKS = 64  # else so many of its parts
 _DOING = "confirming it in processes of their own"
 _random = random.SystemRandom()
 
@@ -89,7 +88,7 @@ class Runner(Peer):
         outputs, digests = result.get("outputs"), result.get("digests")
         try:
             return seconds, [
-                [replace(given, digest=int(each)) for given, each in zip(outputs_of(one), said, strict=True)]
+                [replace(given, digests=_numbers(each)) for given, each in zip(outputs_of(one), said, strict=True)]
                 for one, said in zip(outputs, digests, strict=True)  # type: ignore[arg-type]
             ]
         except (TypeError, ValueError) as error:
@@ -121,13 +120,12 @@ class Runner(Peer):
 
 
 def blocks_of(elements: int) -> tuple[tuple[int, int], ...] | None:
-    """(first, count) of random blocks, one in each part of the output, with its ends; None: all of it."""
+    """(first, count) of random parts of the output in order, with the first and the last; None: all of it."""
     if elements <= WHOLE:
         return None
-    ends = [elements * part // BLOCKS for part in range(BLOCKS + 1)]
-    firsts = [_random.randrange(start, end - BLOCK + 1) for start, end in pairwise(ends)]
-    firsts[0], firsts[-1] = 0, elements - BLOCK
-    return tuple((first, BLOCK) for first in firsts)
+    last = (elements - 1) // PART
+    chosen = [0, *sorted(_random.sample(range(1, last), BLOCKS - 2)), last]
+    return tuple((part * PART, min(PART, elements - part * PART)) for part in chosen)
 
 
 def seed() -> int:
@@ -146,6 +144,12 @@ def outputs_of(values: Any) -> list[Given]:
 def _sizes(values: Any) -> tuple[int, ...]:
     if any(type(each) is not int or each < 0 for each in values):
         raise ValueError("sizes and strides are no negative numbers")
+    return tuple(values)
+
+
+def _numbers(values: Any) -> tuple[int, ...]:
+    if any(type(each) is not int for each in values):
+        raise ValueError("digests are no numbers")
     return tuple(values)
 
 

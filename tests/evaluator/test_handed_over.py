@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from math import prod
 from pathlib import Path
@@ -13,10 +14,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cutesmith_evaluator.confirmation import Given
-from cutesmith_evaluator.confirming_peers import BLOCK, BLOCKS, WHOLE, RefusedError, blocks_of, outputs_of
+from cutesmith_evaluator.confirmation import PART, Given
+from cutesmith_evaluator.confirming_peers import BLOCKS, WHOLE, RefusedError, blocks_of, outputs_of
 from cutesmith_evaluator.worker.confirm_handed import HandedError, received, shell
-from cutesmith_evaluator.worker.confirm_site import digest
+from cutesmith_evaluator.worker.confirm_site import digests
 from cutesmith_evaluator.worker.confirm_time import Round, time_finding
 
 WANTED = torch.arange(12, dtype=torch.float32).view(3, 4)
@@ -32,7 +33,7 @@ def stored(path: Path, tensor: torch.Tensor) -> Path:
 
 
 def test_an_output_is_read_as_it_was(tmp_path: Path):
-    got, judged = received(given_as(stored(tmp_path / "a", WANTED), digest=int(digest(WANTED))), WANTED)
+    got, judged = received(given_as(stored(tmp_path / "a", WANTED), digests=(int(digests(WANTED)),)), WANTED)
     assert torch.equal(got, WANTED)
     assert judged is None
 
@@ -71,9 +72,23 @@ def test_what_is_no_file_of_that_size_is_no_output(tmp_path: Path, make):
         received(given_as(tmp_path / "a"), WANTED)
 
 
+def test_a_part_that_has_changed_since_it_was_made_is_none(tmp_path: Path):
+    wanted = torch.randn(3 * PART + 5, generator=torch.Generator().manual_seed(0))
+    blocks = ((0, PART), (2 * PART, PART), (3 * PART, 5))
+    file = stored(tmp_path / "a", torch.cat([wanted[first : first + count] for first, count in blocks]))
+    layout = Given((len(wanted),), "float32", (1,), str(file), blocks, digests=tuple(digests(wanted).tolist()))
+    got, judged = received(layout, wanted)
+    assert judged is not None
+    assert torch.equal(got[judged], wanted[judged])
+    wanted[2 * PART] += 1
+    for said in (tuple(digests(wanted).tolist()), layout.digests[:2]):
+        with pytest.raises(HandedError, match="another than the one"):
+            received(replace(layout, digests=said), wanted)
+
+
 def test_an_output_that_has_changed_since_it_was_made_is_none(tmp_path: Path):
     with pytest.raises(HandedError, match="another than the one"):
-        received(given_as(stored(tmp_path / "a", WANTED), digest=int(digest(WANTED)) + 1), WANTED)
+        received(given_as(stored(tmp_path / "a", WANTED), digests=(int(digests(WANTED)) + 1,)), WANTED)
 
 
 @pytest.mark.parametrize("dtype", ["Tensor", "nonsense", "float33", "__class__"])
@@ -109,7 +124,7 @@ def test_blocks_are_apart_within_the_output_and_hold_its_ends(elements: int):
         assert blocks[0][0] == 0
         assert sum(blocks[-1]) == elements
         assert all(sum(one) <= other[0] for one, other in pairwise(blocks))
-        assert {count for _, count in blocks} == {BLOCK}
+        assert all(first % PART == 0 and count == min(PART, elements - first) for first, count in blocks)
 
 
 @given(st.floats(0.001, 100.0), st.floats(0.0, 10.0), st.integers(1, 32))

@@ -10,8 +10,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from cutesmith_evaluator.confirmation import Given
-from cutesmith_evaluator.worker.confirm_site import digest
+from cutesmith_evaluator.confirmation import PART, Given
+from cutesmith_evaluator.worker.confirm_site import digests
 
 
 class HandedError(Exception):
@@ -34,7 +34,7 @@ def received(given: Given, wanted: Tensor) -> tuple[Tensor, Tensor | None]:
     (None: all). `given` says nothing of the layout that `wanted` does not. Raises HandedError."""
     count = wanted.numel() if given.blocks is None else sum(count for _, count in given.blocks)
     line = _elements(Path(given.path), count, wanted.dtype)
-    if given.digest is not None and given.blocks is None and int(digest(line)) != given.digest:
+    if given.digests is not None and not _agrees(line, given.blocks, given.digests):
         raise HandedError("the output is another than the one that was made while the clock ran")
     known = None if given.mask is None else _elements(Path(given.mask), count, torch.bool)
     if given.blocks is not None:
@@ -42,6 +42,16 @@ def received(given: Given, wanted: Tensor) -> tuple[Tensor, Tensor | None]:
         line = _scattered(line, given.blocks, wanted)
     judged = None if known is None else known.view(wanted.shape).to(wanted.device)
     return line.view(wanted.shape).to(wanted.device), judged
+
+
+def _agrees(line: Tensor, blocks: tuple[tuple[int, int], ...] | None, said: tuple[int, ...]) -> bool:
+    """Whether the elements have the digests that were said of all parts. A block is a whole part."""
+    if blocks is None:
+        return digests(line).tolist() == list(said)
+    ends = accumulate(count for _, count in blocks)
+    made = [int(digests(line[end - count : end])) for (_, count), end in zip(blocks, ends, strict=True)]
+    places = [first // PART for first, _ in blocks]
+    return places[-1] < len(said) and made == [said[place] for place in places]
 
 
 def _scattered(line: Tensor, blocks: tuple[tuple[int, int], ...], wanted: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from cutesmith_evaluator.worker.checks_compare import Comparer
 from cutesmith_evaluator.worker.checks_layout import layout_findings, name_of
 from cutesmith_evaluator.worker.checks_state import without_tf32
 from cutesmith_evaluator.worker.confirm_handed import HandedError, received, shell
-from cutesmith_evaluator.worker.confirm_site import Site, digest, open_site, replayed
+from cutesmith_evaluator.worker.confirm_site import Site, digests, open_site, replayed
 from cutesmith_evaluator.worker.confirm_time import Round, time_finding
 from cutesmith_evaluator.worker.emulated_validation import DEVICE
 from cutesmith_evaluator.worker.failures import TaskError
@@ -94,7 +94,7 @@ class Judging:
     def _digest_s(self) -> float:
         synchronize(self.site.device)
         begin = time.perf_counter()
-        _ = [int(digest(output)) for output in self.last]
+        _ = [digests(output).tolist() for output in self.last]
         return time.perf_counter() - begin
 
     def _eager(self, case: Case) -> list[Tensor]:

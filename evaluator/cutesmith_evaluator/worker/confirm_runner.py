@@ -23,7 +23,7 @@ from cutesmith_evaluator.worker.arguments import dtype_name
 from cutesmith_evaluator.worker.candidate import LoadedCandidate, load_candidate
 from cutesmith_evaluator.worker.checks_call import guarded
 from cutesmith_evaluator.worker.checks_guard import kernel_module
-from cutesmith_evaluator.worker.confirm_site import Site, copied_into, digest, open_site
+from cutesmith_evaluator.worker.confirm_site import Site, copied_into, digests, open_site
 from cutesmith_evaluator.worker.emulated import EmulatedCandidate
 from cutesmith_evaluator.worker.emulated_time import Pace
 from cutesmith_evaluator.worker.emulated_validation import ARCH, DEVICE, support
@@ -65,14 +65,14 @@ class Runner:
         self.outputs[call.name] = tensors(self._guarded(forward, f"running on {call.label}"))
         return self.outputs[call.name]
 
-    def repeat(self, names: list[str]) -> list[list[int]]:
-        """The calls back to back, and a digest of each of their outputs, once the device has finished."""
+    def repeat(self, names: list[str]) -> list[list[list[int]]]:
+        """The calls back to back, and digests of each of their outputs, once the device has finished."""
         forward = self.candidate.bound(self.site.module)
-        digests = []
+        made = []
         for name in names:
             self.outputs[name] = tensors(forward(*self.inputs[name]))
-            digests.append([digest(output) for output in self.outputs[name]])
-        return [[int(each) for each in one] for one in digests]
+            made.append([digests(output) for output in self.outputs[name]])
+        return [[each.tolist() for each in one] for one in made]
 
     def _guarded(self, call: Callable[[], object], doing: str) -> object:
         return guarded(call, "candidate-raises", doing, self.candidate.path, self.site.device)
@@ -127,9 +127,9 @@ def run(params: Params, progress: Progress) -> dict[str, object]:
 def repeat(params: Params, progress: Progress) -> dict[str, object]:
     """Params: names of calls, which have been drawn."""
     runner = _held.required()
-    digests = runner.repeat(params["names"])
+    made = runner.repeat(params["names"])
     outputs = [[_described(output) for output in runner.outputs[name]] for name in params["names"]]
-    return {"digests": [[str(each) for each in one] for one in digests], "outputs": outputs}
+    return {"digests": made, "outputs": outputs}
 
 
 def hand_over(params: Params, progress: Progress) -> dict[str, object]:

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from cutesmith_evaluator.confirmation import BIG, Call
+from cutesmith_evaluator.confirmation import BIG, PART, Call
 from cutesmith_evaluator.types import Task
+from cutesmith_evaluator.worker.checks_layout import share_memory
 from cutesmith_evaluator.worker.checks_state import named_state
 from cutesmith_evaluator.worker.emulated_inputs import reduced, without_memory
 from cutesmith_evaluator.worker.emulated_validation import DEVICE
@@ -40,6 +41,16 @@ class Site:
         if call.state_seed is not None:
             write_state(self.module, redrawn_state(self.module, self._names(), call.state_seed))
         return draw(self.reference, call.seed, self.device)
+
+    @torch.no_grad()
+    def aliases(self, inputs: Inputs) -> bool:
+        """Whether an output of the module is memory of its inputs or its state: writing to these then changes it."""
+        sources = [*tensors(inputs), *(tensor for _, tensor in named_state(self.module))]
+        try:
+            outputs = tensors(self.module(*inputs))
+        except Exception:  # noqa: BLE001 - the user's code, which the judge will say more of
+            return False
+        return any(share_memory(output, source) for output in outputs for source in sources)
 
     def takes_other_state(self, inputs: Inputs, seed: int) -> bool:
         """Whether the module has parameters or buffers to redraw, and runs with others; they stay other."""
@@ -82,16 +93,17 @@ def replayed(answers: Iterable[bool]) -> Supported:
 def rehearse(params: Params, progress: Progress) -> dict[str, object]:
     """What another process must draw alike, before it has any candidate: fingerprints of inputs and state.
 
-    Params: a site's, and seed. `tries` true: also whether the module runs with other parameters and buffers.
+    Params: a site's, and seed. `tries` true: also what the module does, which only the judge runs.
     """
     site = open_site(params, lambda inputs: True)
     size = total_bytes(without_memory(site.reference) or ())
     if params["device"] != DEVICE and size > BIG:  # they would be there twice
-        return {"drawn": [], "bytes": size, "redraws": False}
+        return {"drawn": [], "bytes": size, "redraws": False, "aliases": False}
     inputs = site.drawn(Call("rehearsal", "", params["seed"]))
     drawn = [fingerprint(tensor) for tensor in (*tensors(inputs), *(tensor for _, tensor in named_state(site.module)))]
     result: dict[str, object] = {"drawn": [str(each) for each in drawn], "bytes": total_bytes(inputs)}
     if params.get("tries"):
+        result["aliases"] = site.aliases(inputs)
         result["redraws"] = site.takes_other_state(inputs, params["seed"])
     del inputs, site
     if params["device"] != DEVICE:
@@ -99,9 +111,12 @@ def rehearse(params: Params, progress: Progress) -> dict[str, object]:
     return result
 
 
-def digest(output: Tensor) -> Tensor:
-    """A sum over all bits: one number, on the output's device."""
-    return bits(output).sum(dtype=torch.int64)
+def digests(output: Tensor) -> Tensor:
+    """A sum over the bits of each PART of the elements: int64, on the output's device."""
+    line = bits(output)
+    whole = line.numel() // PART * PART
+    sums = line[:whole].view(-1, PART).sum(dim=1, dtype=torch.int64)
+    return sums if whole == line.numel() else torch.cat([sums, line[whole:].sum(dtype=torch.int64).view(1)])
 
 
 def copied_into(old: Inputs, new: Inputs) -> Inputs:
