@@ -35,6 +35,7 @@ class Job:
     again: bool = False  # with resume: go on with a job that came to its end, too
     proposer: Literal["recipes", "auto", "llm"] = "auto"
     model: Wish = field(default_factory=Wish)
+    max_autotune: bool = False  # time torch.compile in that mode, too: its search takes minutes
 
     @property
     def file(self) -> Path:

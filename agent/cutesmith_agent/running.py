@@ -26,7 +26,7 @@ from cutesmith_agent.store.location import workspace_root
 from cutesmith_agent.store.opening import open_store
 from cutesmith_agent.store.store import JobKey, Store
 from cutesmith_agent.subject import Subject, UnusableError, not_written, read_subject
-from cutesmith_agent.trial import Bench
+from cutesmith_agent.trial import ALL_ARMS, Bench
 from cutesmith_evaluator.errors import WorkerError
 from cutesmith_evaluator.temporary import remove_abandoned
 from cutesmith_evaluator.types import Environment, Finding
@@ -131,7 +131,8 @@ def _judged(
         _require(environment, job)
         with Mirror(subject.root) as mirror:
             task, archs = subject.reference(mirror), _archs(environment, job)
-            bench = Bench(evaluator, journal, environment, task, mirror, archs, job.device)
+            beside = (*ALL_ARMS, "max-autotune") if job.max_autotune else ALL_ARMS
+            bench = Bench(evaluator, journal, environment, task, mirror, archs, job.device, beside)
             if subject.unwritten is not None and describe is not None:
                 return describe(bench, subject, subject.unwritten)
             return _on_bench(job, subject, bench, makers)
@@ -186,5 +187,6 @@ def _key(job: Job, subject: Subject, may: Granted | Withheld | None) -> JobKey:
     candidate = Path(job.candidate).read_bytes() if job.candidate and Path(job.candidate).is_file() else b""
     parts = (job.kind, str(subject.file), job.task.qualname, subject.bare, job.interpreter, job.device, *job.archs)
     parts += (job.proposer, may.settings.model) if isinstance(may, Granted) else ()
+    parts += ("max-autotune",) if job.max_autotune else ()
     digest = sha256("\0".join(parts).encode("utf-8", "surrogatepass") + candidate).hexdigest()
     return JobKey(job.kind, str(subject.file), job.task.qualname, digest, subject.class_hash)

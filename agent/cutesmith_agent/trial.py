@@ -22,7 +22,8 @@ NO_VERDICT = (
     "not-confirmed",
 )  # findings that say why it gave none
 _QUICK_S, _FULL_S = 180.0, 900.0  # deadlines
-_ALONE, _ALL_ARMS = ("candidate",), ("candidate", "eager", "compile")
+_ALONE = ("candidate",)
+ALL_ARMS = ("candidate", "eager", "compile")
 Step = Callable[[Candidate], Candidate]
 
 
@@ -38,6 +39,7 @@ class Bench:
     mirror: Mirror
     archs: tuple[str, ...]
     device: str
+    arms: tuple[str, ...] = ALL_ARMS  # of the winner's timing
     graph: Graph | None = None
 
     @property
@@ -138,7 +140,7 @@ class Bench:
         """Time against all arms in a fresh process; where that breaks down, alone, to see whose fault it was."""
         self.evaluator.close()
         try:
-            return self._time(candidate, _ALL_ARMS, patched=patched)
+            return self._time(candidate, self.arms, patched=patched)
         except WorkerUnavailable:
             raise
         except WorkerError as error:

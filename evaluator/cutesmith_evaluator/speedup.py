@@ -8,7 +8,7 @@ from cutesmith_evaluator.types import ArmName, Ratio, Speedup, Timing
 
 def speedup(timing: Timing) -> Speedup:
     """Each arm's time over the candidate's. None: not measured, within the noise, or under other conditions."""
-    return Speedup(_claimed(timing, "eager"), _claimed(timing, "compile"))
+    return Speedup(_claimed(timing, "eager"), _claimed(timing, "compile"), _claimed(timing, "max-autotune"))
 
 
 def stands_out(ratio: Ratio, noise: float) -> bool:

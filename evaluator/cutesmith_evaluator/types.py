@@ -265,8 +265,9 @@ class Confirmation:
     findings: tuple[Finding, ...] = ()
 
 
-# "control": eager once more. "adopted", "adopted-compile": the user's class with the kernel in, and that compiled.
-ArmName = Literal["candidate", "eager", "compile", "control", "adopted", "adopted-compile"]
+# "control": eager once more. "compile", "max-autotune": torch.compile by default and in that mode. "adopted",
+# "adopted-compile": the user's class with the kernel in, and that compiled.
+ArmName = Literal["candidate", "eager", "compile", "max-autotune", "control", "adopted", "adopted-compile"]
 
 
 @dataclass(frozen=True)
@@ -305,6 +306,15 @@ class Ratio:
 
 
 @dataclass(frozen=True)
+class Launching:
+    """What a call of an arm takes, by how it is launched. An arm's own median leaves the host's work out of both."""
+
+    arm: ArmName
+    eager_ms: float  # one of many calls in a row, the host's work included, caches warm
+    graph_ms: float | None  # one replay of a CUDA graph of the call, L2 cold; None: it cannot be captured
+
+
+@dataclass(frozen=True)
 class Timing:
     device: str
     arms: tuple[Arm, ...]
@@ -314,6 +324,7 @@ class Timing:
     noise: float  # the largest relative difference between eager and its duplicate that their ratio's interval allows
     findings: tuple[Finding, ...] = ()
     ratios: tuple[Ratio, ...] = ()  # of each arm over the candidate, and of the control over eager
+    launches: tuple[Launching, ...] = ()  # of the candidate and PyTorch's arms
 
 
 @dataclass(frozen=True)
@@ -322,6 +333,7 @@ class Speedup:
 
     eager: float | None
     compile: float | None
+    max_autotune: float | None = None
 
 
 @dataclass(frozen=True)

@@ -63,3 +63,22 @@ def timing(measured: Timing) -> str:
     """Every arm's median, then the bandwidth reached: "candidate 0.062 ms · eager 0.3 ms · 98% of copy bandwidth"."""
     arms = [f"{arm.name} {arm.median_ms:.4g} ms" for arm in measured.arms if arm.name != "control"]
     return " · ".join([*arms, f"{measured.fraction_of_copy:.0%} of copy bandwidth"])
+
+
+def launching(measured: Timing) -> str:
+    """Each arm's call by how it is launched: "candidate 0.07 ms, 0.061 ms in a CUDA graph · eager …"."""
+    return " · ".join(
+        f"{each.arm} {each.eager_ms:.4g} ms, "
+        + (f"{each.graph_ms:.4g} ms in a CUDA graph" if each.graph_ms else "not to be captured in a CUDA graph")
+        for each in measured.launches
+    )
+
+
+def conditions(measured: Timing) -> str:
+    """The device's state while the candidate ran: "1980 MHz, memory 3201 MHz, 512 W, 45 °C, not held back"."""
+    found = next((arm.conditions for arm in measured.arms if arm.name == "candidate"), None)
+    if found is None:
+        return "clocks and power not known (nvidia-ml-py tells them)"
+    figures = ((found.sm_mhz, "{:.0f} MHz"), (found.memory_mhz, "memory {:.0f} MHz"), (found.watts, "{:.0f} W"))
+    told = [words.format(value) for value, words in (*figures, (found.celsius, "{:.0f} °C")) if value is not None]
+    return ", ".join([*told, f"held back by {', '.join(found.throttled)}" if found.throttled else "not held back"])

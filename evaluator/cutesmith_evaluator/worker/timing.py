@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from cutesmith_evaluator.types import Arm, Finding, Task, Timing
+from cutesmith_evaluator.types import Finding, Task, Timing
 from cutesmith_evaluator.worker.candidate import load_candidate
 from cutesmith_evaluator.worker.checks_conduct import conduct_of
 from cutesmith_evaluator.worker.clock import Clock
@@ -25,6 +25,7 @@ from cutesmith_evaluator.worker.timing_checks import (
     overhead_finding,
     steady_finding,
 )
+from cutesmith_evaluator.worker.timing_launches import launch_times
 from cutesmith_evaluator.worker.timing_sampling import Sampled, sample_arms
 from cutesmith_evaluator.worker.validate import chosen_device, device_name
 
@@ -74,6 +75,7 @@ def _timed(clock: Clock, read: Sensors | None, subject: Subject, params: Params,
     sampled = sample_arms(clock, {**calls, "copy": copy}, arm_s=arm_s, sensors=read)
     progress("cross-checking")
     arms = sampled.arms()
+    copy_gbps = copied_bytes / statistics.median(sampled.samples["copy"]) / 1e6
     void = [
         clock_finding(clock, calls["candidate"], arms["candidate"].median_ms, str(subject.candidate.path)),
         output_finding(subject, before),
@@ -81,10 +83,11 @@ def _timed(clock: Clock, read: Sensors | None, subject: Subject, params: Params,
     findings += [finding for finding in void if finding]
     findings += [overhead_finding(clock, subject, lambda: subject.module(*subject.inputs))]
     findings += [*condition_findings(arms), *steady_finding(sampled.is_steady)]
-    copy_gbps = copied_bytes / statistics.median(sampled.samples["copy"]) / 1e6
     if any(void):
         return Timing(device_name(subject.device), (), copy_gbps, task_bytes, 0.0, 0.0, tuple(findings))
-    return _timing(subject, sampled, arms, copy_gbps, task_bytes, findings)
+    timing = _timing(subject, sampled, copy_gbps, task_bytes, findings)
+    medians = {name: arm.median_ms for name, arm in arms.items()}
+    return timing if params.get("quick") else replace(timing, launches=launch_times(clock, calls, medians))
 
 
 def _wanted(params: Params, patched: Path | None) -> list[str]:
@@ -94,21 +97,14 @@ def _wanted(params: Params, patched: Path | None) -> list[str]:
     return [*names, "adopted", "adopted-compile"] if patched else names
 
 
-def _timing(
-    subject: Subject,
-    sampled: Sampled,
-    arms: Mapping[str, Arm],
-    copy_gbps: float,
-    task_bytes: int,
-    findings: list[Finding],
-) -> Timing:
-    fraction = task_bytes / arms["candidate"].median_ms / 1e6 / copy_gbps
+def _timing(subject: Subject, sampled: Sampled, copy_gbps: float, task_bytes: int, findings: list[Finding]) -> Timing:
+    arms = sampled.arms()
     return Timing(
         device_name(subject.device),
         tuple(arms.values()),
         copy_gbps,
         task_bytes,
-        fraction,
+        task_bytes / arms["candidate"].median_ms / 1e6 / copy_gbps,
         sampled.noise(),
         tuple(findings),
         sampled.ratios(),

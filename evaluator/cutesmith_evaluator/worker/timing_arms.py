@@ -1,4 +1,7 @@
-"""What is timed: the candidate, eager, torch.compile, a second eager as control, and a plain copy for comparison."""
+"""What is timed: the candidate, eager, torch.compile, a second eager as control, and a plain copy for comparison.
+
+All arms call one module, in eval mode without gradients, under PyTorch's own defaults.
+"""
 
 from __future__ import annotations
 
@@ -65,6 +68,8 @@ def call_of(subject: Subject, name: str, patched: Path | None) -> Call:
         return lambda: bound(*inputs)
     if name == "compile":
         module = torch.compile(module)
+    elif name == "max-autotune":
+        module = torch.compile(module, mode="max-autotune")
     elif name.startswith("adopted"):
         assert patched is not None
         module = Adoption(subject.reference, subject.candidate, patched).module(module)

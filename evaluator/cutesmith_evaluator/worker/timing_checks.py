@@ -18,9 +18,9 @@ _TRIES = 3
 
 def clock_finding(clock: Clock, call: Call, median_ms: float, file: str) -> Finding | None:
     """One when the device's events and the host's clock disagree on batches of the same calls, every time."""
-    batches = [_batch(clock, call, median_ms)]
+    batches = [long_batch(clock, call, median_ms)]
     while batches[-1].disagreement > DISAGREEMENT and len(batches) < _TRIES:
-        batches.append(_batch(clock, call, median_ms))
+        batches.append(long_batch(clock, call, median_ms))
     best = min(batches, key=lambda batch: batch.disagreement)
     if best.disagreement <= DISAGREEMENT:
         return None
@@ -73,7 +73,7 @@ def steady_finding(is_steady: bool) -> Iterator[Finding]:
         yield Finding("not-steady", message, severity="information")
 
 
-def _batch(clock: Clock, call: Call, median_ms: float) -> Batch:
+def long_batch(clock: Clock, call: Call, median_ms: float) -> Batch:
     """At least 50 ms of calls."""
     calls = min(max(2, math.ceil(_BATCH_MS / median_ms)), _FIRST_BATCH)
     batch = clock.batch(call, calls)

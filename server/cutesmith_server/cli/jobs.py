@@ -80,6 +80,7 @@ def _job(kind: Literal["optimize", "check"], target: Target, options: argparse.N
         archs=tuple(options.arch),
         device=options.device,
         resume=True,
+        max_autotune=options.max_autotune,
     )
 
 

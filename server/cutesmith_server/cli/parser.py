@@ -92,6 +92,8 @@ def _add_job_options(command: argparse.ArgumentParser) -> None:
     devices = ("auto", "cuda", "emulated", "none")
     device_help = "where to run (auto: the CUDA device, else emulated, on the CPU; none: compile only)"
     command.add_argument("--device", choices=devices, default="auto", help=device_help)
+    tune_help = "time torch.compile's max-autotune mode, too (it searches for minutes)"
+    command.add_argument("--max-autotune", action="store_true", help=tune_help)
     _add_json(command)
 
 

@@ -133,6 +133,9 @@ def _details(candidate: Candidate) -> Iterable[str]:
         yield f"Against fp64: {wording.error_against_fp64(candidate.error)}"
     if candidate.timing is not None:
         yield f"Measured on {candidate.timing.device}: {wording.timing(candidate.timing)}"
+        yield f"Conditions: {wording.conditions(candidate.timing)}"
+        if candidate.timing.launches:
+            yield f"A call after the other: {wording.launching(candidate.timing)}"
     for kernel in candidate.resources:
         yield wording.resources(kernel)
 
