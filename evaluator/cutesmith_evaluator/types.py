@@ -184,6 +184,19 @@ class ErrorFigures:
 
 
 @dataclass(frozen=True)
+class AccessCounts:
+    """One instruction's accesses as the emulated device counted them, in proportion where blocks were left out."""
+
+    what: Literal["global load", "global store", "atomic", "shared load", "shared store"]
+    line: int | None  # 1-based, of the candidate
+    width: int  # bytes that a thread moves at once
+    requests: int  # of warps
+    bytes: int  # that threads asked for
+    sectors: int  # of 32 bytes of global memory, that the warps' accesses touched
+    bank_conflicts: int  # passes of shared memory that they cost
+
+
+@dataclass(frozen=True)
 class KernelCounts:
     """What the emulated device counted of one kernel in one call; in proportion, where blocks were left out."""
 
@@ -194,6 +207,8 @@ class KernelCounts:
     sectors: int  # of 32 bytes, that their warps' accesses touched
     shared_passes: int  # of shared memory, a 128-byte row each
     bank_conflicts: int  # those of them that conflicts cost
+    threads: int = 0  # of all blocks
+    accesses: tuple[AccessCounts, ...] = ()  # those that cost most, the costliest first
 
 
 @dataclass(frozen=True)

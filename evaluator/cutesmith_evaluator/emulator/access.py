@@ -100,14 +100,14 @@ class Load:
     def _items(self, batch: Batch, space: str, addresses: Array, numbers: Array, unit: int) -> Array:
         if space in ("global", "const"):
             items = batch.memory.load(addresses, unit, self.used)
-            batch.counts.add_global("global load", addresses, numbers, unit)
+            batch.counts.add_global("global load", addresses, numbers, unit, self.place)
             return items
         if space == "param":
             return _of_arguments(batch, addresses, unit)
         slab, rows, addresses = slab_of(batch, space, numbers, addresses)
         items = slab.load(rows, addresses, unit, numbers, self.used)
         if space == "shared":
-            batch.counts.add_shared("shared load", addresses, numbers, unit)
+            batch.counts.add_shared("shared load", addresses, numbers, unit, self.place)
         return items
 
 
@@ -172,12 +172,12 @@ class Store:
         items = self._items(batch, active, addresses.size)
         if space == "global":
             batch.memory.store(addresses, unit, items)
-            batch.counts.add_global("global store", addresses, numbers, unit)
+            batch.counts.add_global("global store", addresses, numbers, unit, self.place)
             return
         slab, rows, addresses = slab_of(batch, space, numbers, addresses)
         slab.store(rows, addresses, unit, numbers, items)
         if space == "shared":
-            batch.counts.add_shared("shared store", addresses, numbers, unit)
+            batch.counts.add_shared("shared store", addresses, numbers, unit, self.place)
 
     def _items(self, batch: Batch, active: Array | slice, count: int) -> Array:
         """The values of an access side by side, as one item per active thread."""

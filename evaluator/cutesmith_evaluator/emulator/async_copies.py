@@ -101,7 +101,7 @@ class Copy:
         _, targets = self.target.addresses(batch, active)
         items = self._fetched(batch, sources, self._sizes(batch, active), threads)
         batch.async_copies.start(batch, threads, targets, items)
-        batch.counts.add_shared("shared store", targets, threads, self.size)
+        batch.counts.add_shared("shared store", targets, threads, self.size, self.place)
 
     def _sizes(self, batch: Batch, active: Array | slice) -> Array:
         """Bytes that each thread reads."""
@@ -120,7 +120,7 @@ class Copy:
         if whole.size:
             with blamed(whole):
                 items[whole] = batch.memory.load(addresses[whole], self.size)
-            batch.counts.add_global("global load", addresses[whole], threads[whole], self.size)
+            batch.counts.add_global("global load", addresses[whole], threads[whole], self.size, self.place)
         for byte in range(int(sizes[sizes < self.size].max(initial=0))):
             some = np.flatnonzero((sizes > byte) & (sizes < self.size))
             with blamed(some):

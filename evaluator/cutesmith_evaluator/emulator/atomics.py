@@ -67,7 +67,7 @@ class Update:
             old = self._in_turn(memory.view(self.dtype), index, values)
         else:
             batch.memory.load(addresses, unit)
-            batch.counts.add_global("atomic", addresses, numbers, unit)
+            batch.counts.add_global("atomic", addresses, numbers, unit, self.place)
             old = self._global(batch, addresses, values)
         if self.result is not None:
             whole = np.zeros(batch.size, self.dtype)

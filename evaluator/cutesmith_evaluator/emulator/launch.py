@@ -59,6 +59,7 @@ def launch(
     running = _Running(program, config, memory, counts or Counts(), between)
     running.counts.launches += 1
     running.counts.blocks += running.total * running.together
+    running.counts.threads += running.total * running.together * math.prod(config.block)
     if budget is None or running.total <= max(running.step, PILOT):
         running.run(np.arange(running.total))
     else:

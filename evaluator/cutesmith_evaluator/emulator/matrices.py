@@ -67,7 +67,9 @@ class LoadMatrix:
         rows = _rows(batch, self.location, warps, count)
         with blamed(rows.places):
             items = batch.shared.load(rows.blocks, rows.addresses, _ROW_BYTES, rows.threads)
-        batch.counts.add_shared("shared load", rows.addresses, batch.numbers[batch.active()][rows.places], _ROW_BYTES)
+        batch.counts.add_shared(
+            "shared load", rows.addresses, batch.numbers[batch.active()][rows.places], _ROW_BYTES, self.place
+        )
         words = _transposed(items.view(U32)) if self.transposed else items.view(U32)
         words = words.reshape(-1, count, WARP)
         for number, target in enumerate(self.results):
@@ -94,7 +96,9 @@ class StoreMatrix:
         items = np.ascontiguousarray(words).reshape(-1, _QUAD).view(UNITS[_ROW_BYTES])[:, 0]
         with blamed(rows.places):
             batch.shared.store(rows.blocks, rows.addresses, _ROW_BYTES, rows.threads, items)
-        batch.counts.add_shared("shared store", rows.addresses, batch.numbers[batch.active()][rows.places], _ROW_BYTES)
+        batch.counts.add_shared(
+            "shared store", rows.addresses, batch.numbers[batch.active()][rows.places], _ROW_BYTES, self.place
+        )
 
 
 @dataclass

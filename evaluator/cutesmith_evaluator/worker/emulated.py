@@ -91,7 +91,7 @@ class EmulatedCandidate:
         result = self._forward(module, inputs)
         self.device.count_traffic = False
         moved = total_bytes((*inputs, *module.parameters(), *module.buffers(), *tensors(result)))
-        counts = tuple(kernel_counts(short_name(name), each) for name, each in self.device.counts.items())
+        counts = tuple(kernel_counts(short_name(name), each, self.path) for name, each in self.device.counts.items())
         self.profile = Profile(self._arch, moved, counts)
         return result
 
