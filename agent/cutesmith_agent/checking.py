@@ -18,6 +18,7 @@ def check(bench: Bench, subject: Subject, inspection: Inspection, kernel: Path) 
     candidate = Candidate(candidate_id(source), "user", "propose", None, path=str(kernel))
     measure = (bench.measure,) if bench.has_device else ()
     candidate = bench.run(candidate, bench.guards, bench.compile, bench.validate, *measure, bench.confirm)
+    candidate = bench.profile(candidate) if candidate.ok and bench.has_device else candidate
     copy = journal.store.save_source(journal.job, candidate.id, kernel.stem, source)
     journal.judged(replace(candidate, path=str(copy)), bench.environment)
     return Report(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cutesmith_evaluator.types import Profile
+from cutesmith_evaluator.types import Limiter, Profile
 
 
 @dataclass(frozen=True)
@@ -63,24 +63,49 @@ def estimate(moved_bytes: int, arch: str, profile: Profile | None = None) -> Est
     speed = f"{memory.bytes_per_s / 1e12:.1f} TB/s ({memory.device}, {memory.source})"
     basis = f"an estimate: {moved_bytes / 1e6:.1f} MB at {speed}"
     limits = [Estimate(moved_bytes / memory.bytes_per_s * 1e3, basis)]
-    cores = CORES.get(arch)
-    if profile is not None and profile.bytes and cores is not None:
-        limits += _of_counts(profile, moved_bytes / profile.bytes, cores)
+    if profile is not None:
+        limits += [need.estimate() for need in _needs(moved_bytes, arch, profile)]
     return max(limits, key=lambda limit: limit.ms)
 
 
-def _of_counts(profile: Profile, share: float, cores: Cores) -> list[Estimate]:
-    clocks = cores.multiprocessors * cores.hertz
-    sums = {
-        "thread-level instructions": (sum(each.instructions for each in profile.kernels), _ISSUED),
-        "sectors of global memory": (sum(each.sectors for each in profile.kernels), _SECTORS),
-        "passes of shared memory": (sum(each.shared_passes for each in profile.kernels), 1),
-    }
-    where = f"{cores.multiprocessors} multiprocessors at {cores.hertz / 1e9:.2f} GHz"
+def demands(moved_bytes: int, arch: str, profile: Profile) -> dict[Limiter, float]:
+    """Milliseconds by what has to serve a task at its best rate: its memory, and what the counts ask for."""
+    memory = MEMORY.get(arch)
+    if memory is None:
+        return {}
+    times: dict[Limiter, float] = {"memory": moved_bytes / memory.bytes_per_s * 1e3}
+    times.update((need.limiter, need.estimate().ms) for need in _needs(moved_bytes, arch, profile))
+    return times
+
+
+@dataclass(frozen=True)
+class _Need:
+    """So many of something, of which each multiprocessor does `rate` in a clock."""
+
+    limiter: Limiter
+    what: str
+    number: float
+    rate: int
+    cores: Cores
+
+    def estimate(self) -> Estimate:
+        clocks = self.cores.multiprocessors * self.cores.hertz
+        where = f"{self.cores.multiprocessors} multiprocessors at {self.cores.hertz / 1e9:.2f} GHz"
+        basis = f"an estimate: {self.number / 1e6:.1f} million {self.what}, {self.rate} a clock on {where}"
+        return Estimate(self.number / (self.rate * clocks) * 1e3, basis)
+
+
+def _needs(moved_bytes: int, arch: str, profile: Profile) -> list[_Need]:
+    """The counts, grown with the bytes of the task."""
+    cores = CORES.get(arch)
+    if cores is None or not profile.bytes or not profile.kernels:
+        return []
+    share = moved_bytes / profile.bytes
+    instructions = share * sum(each.instructions for each in profile.kernels)
+    sectors = share * sum(each.sectors for each in profile.kernels)
+    passes = share * sum(each.shared_passes for each in profile.kernels)
     return [
-        Estimate(
-            share * number / (rate * clocks) * 1e3,
-            f"an estimate: {share * number / 1e6:.1f} million {what}, {rate} a clock on {where}",
-        )
-        for what, (number, rate) in sums.items()
+        _Need("instructions", "thread-level instructions", instructions, _ISSUED, cores),
+        _Need("caches", "sectors of global memory", sectors, _SECTORS, cores),
+        _Need("shared memory", "passes of shared memory", passes, 1, cores),
     ]

@@ -13,6 +13,7 @@ from cutesmith_evaluator.types import (
     Confirmation,
     Environment,
     Inspection,
+    Profile,
     Task,
     Timing,
     Validation,
@@ -46,6 +47,7 @@ class Evaluator(Protocol):
         quick: bool = False,
         device: str = "auto",
         arch: str | None = None,
+        time_s: float | None = None,
         dynamic_dims: Sequence[Group] = (),
         deadline_s: float = ...,
         on_progress: OnProgress | None = None,
@@ -75,5 +77,9 @@ class Evaluator(Protocol):
         deadline_s: float = ...,
         on_progress: OnProgress = ...,
     ) -> Confirmation: ...
+
+    def profile(
+        self, task: Task, candidate: Path, *, deadline_s: float = ..., on_progress: OnProgress | None = None
+    ) -> Profile: ...
 
     def close(self) -> None: ...

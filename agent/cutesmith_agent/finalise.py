@@ -41,7 +41,9 @@ def _measured(bench: Bench, draft: Candidate, patched: Path) -> Candidate:
     if not validated.ok:
         return validated
     measured = bench.run(validated, lambda one: bench.measure(one, patched=patched))
-    return replace(measured, findings=measured.findings[len(validated.findings) :]) if measured.ok else measured
+    if not measured.ok:
+        return measured
+    return replace(bench.profile(measured), findings=measured.findings[len(validated.findings) :])
 
 
 def _proved(bench: Bench, final: Candidate, patched: Path) -> Candidate:

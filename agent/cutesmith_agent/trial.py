@@ -9,10 +9,11 @@ from pathlib import Path
 from cutesmith_agent.evaluator import Evaluator
 from cutesmith_agent.guards import static_findings
 from cutesmith_agent.journal import Journal
+from cutesmith_agent.profiling.analysis import analysed
 from cutesmith_agent.scratch import Mirror
 from cutesmith_agent.verdicts import compiled, confirmed, failed, median_ms, timed, validated
 from cutesmith_evaluator.errors import WorkerError, WorkerUnavailable
-from cutesmith_evaluator.types import Candidate, Claim, Environment, Graph, Stage, Task
+from cutesmith_evaluator.types import Candidate, Claim, Environment, Graph, Profile, Stage, Task
 
 EMULATED = "emulated"  # the device of a verdict that the emulated device gave
 NO_VERDICT = (
@@ -22,6 +23,7 @@ NO_VERDICT = (
     "not-confirmed",
 )  # findings that say why it gave none
 _QUICK_S, _FULL_S = 180.0, 900.0  # deadlines
+_COUNTING_S = 5.0  # of emulation, for counts alone
 _ALONE = ("candidate",)
 ALL_ARMS = ("candidate", "eager", "compile")
 Step = Callable[[Candidate], Candidate]
@@ -58,7 +60,49 @@ class Bench:
             candidate = step(candidate)
             if candidate.ok is False:
                 break
+        candidate = self._analysed(candidate)
         return replace(candidate, findings=tuple(map(self.mirror.in_users_tree, candidate.findings)))
+
+    def _analysed(self, candidate: Candidate) -> Candidate:
+        """What its profile says, as soon as there is something to say of a candidate that is not wrong."""
+        if self.graph is None or candidate.ok is False or candidate.stage in ("propose", "guards"):
+            return candidate
+        source = _path(candidate).read_text(encoding="utf-8", errors="replace")
+        return analysed(candidate, self.graph, self.archs[0], source)
+
+    def profile(self, candidate: Candidate) -> Candidate:
+        """With what Nsight Compute measures of it, and with the emulated device's counts by line. Neither can fail a
+        candidate that has been timed."""
+        self.journal.stage("time", "profiling", candidate.id)
+        known = candidate.profile or Profile(self.archs[0], self.graph.bytes if self.graph else 0, ())
+        counted = self._counted(candidate) or known
+        try:
+            measured = self.evaluator.profile(self.task, _path(candidate), on_progress=self.journal.progress)
+        except WorkerUnavailable:
+            raise
+        except WorkerError as error:
+            measured = Profile(known.arch, 0, (), findings=(replace(error.finding, severity="warning"),))
+        told = replace(counted, measured=measured.measured, findings=measured.findings)
+        return self._analysed(replace(candidate, profile=told))
+
+    def _counted(self, candidate: Candidate) -> Profile | None:
+        """The emulated device's counts, within seconds; None where it cannot tell."""
+        try:
+            return self.evaluator.validate(
+                self.task,
+                _path(candidate),
+                quick=True,
+                device=EMULATED,
+                arch=self.archs[0],
+                time_s=_COUNTING_S,
+                dynamic_dims=self.graph.dynamic_dims if self.graph else (),
+                deadline_s=_QUICK_S,
+                on_progress=self.journal.progress,
+            ).profile
+        except WorkerUnavailable:
+            raise
+        except WorkerError:
+            return None
 
     def guards(self, candidate: Candidate) -> Candidate:
         """What is seen of its source, before anything of it runs. Findings that are no errors are labels."""

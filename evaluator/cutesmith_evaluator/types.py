@@ -237,6 +237,29 @@ class KernelMeasures:
 
 
 @dataclass(frozen=True)
+class Roofline:
+    """Where a task stands between memory and arithmetic. `floor_ms`: what the slower of the two needs for it."""
+
+    intensity: float  # the graph's operations for each of the fewest bytes
+    ridge: float | None  # at which arithmetic in fp32 takes as long as memory; None: the arch is not known
+    floor_ms: float
+    reached: float | None  # the floor over the measured time; None: not timed
+    basis: str  # whose bandwidth, and where that is from
+
+
+Limiter = Literal["memory", "caches", "shared memory", "instructions", "latency"]
+
+
+@dataclass(frozen=True)
+class Hint:
+    """One thing to change. `gain`: the part of the time that it might save, a guess to rank by."""
+
+    message: str
+    line: int | None  # 1-based, of the candidate
+    gain: float
+
+
+@dataclass(frozen=True)
 class Profile:
     """Counts and measurements of one call. `bytes`: of inputs, state and outputs at the sizes that ran."""
 
@@ -245,6 +268,9 @@ class Profile:
     kernels: tuple[KernelCounts, ...]  # the emulated device's
     measured: tuple[KernelMeasures, ...] = ()  # Nsight Compute's
     findings: tuple[Finding, ...] = ()  # why something was not measured
+    roofline: Roofline | None = None
+    limiter: Limiter | None = None  # what takes longest; None: nothing says
+    hints: tuple[Hint, ...] = ()  # the likeliest gain first, five at most
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,8 @@ def _candidate(candidate: Candidate) -> list[str]:
         ]
     lines += [finding.message for finding in candidate.findings if finding.kind == "emulated-in-part"]
     lines += [f"{wording.resources(kernel)}." for kernel in candidate.resources]
+    if candidate.profile is not None and candidate.profile.limiter:
+        lines.append(f"Limited by: {wording.limits(candidate.profile)}.")
     return lines
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cutesmith_agent.source.outline import ModuleClass
-    from cutesmith_evaluator.types import Candidate, ErrorFigures, Resources, Timing
+    from cutesmith_evaluator.types import Candidate, ErrorFigures, Hint, Profile, Resources, Timing
 
 NO_GRAD_NOTE = (
     "The kernel is inference only: where autograd needs the result (gradients are enabled and an input or a parameter "
@@ -82,3 +82,18 @@ def conditions(measured: Timing) -> str:
     figures = ((found.sm_mhz, "{:.0f} MHz"), (found.memory_mhz, "memory {:.0f} MHz"), (found.watts, "{:.0f} W"))
     told = [words.format(value) for value, words in (*figures, (found.celsius, "{:.0f} °C")) if value is not None]
     return ", ".join([*told, f"held back by {', '.join(found.throttled)}" if found.throttled else "not held back"])
+
+
+def limits(profile: Profile) -> str:
+    """What limits a kernel and where it stands: "memory; at 91% of what a copy in the same run allows"."""
+    place = profile.roofline
+    what = f"{profile.limiter}" if profile.limiter else "not known"
+    if place is None:
+        return what
+    if place.reached is None:
+        return f"{what}; {place.floor_ms:.3g} ms at best, by {place.basis} (not measured)"
+    return f"{what}; {place.floor_ms:.3g} ms at best, {place.reached:.0%} of which is reached, by {place.basis}"
+
+
+def hint(found: Hint) -> str:
+    return f"line {found.line}: {found.message}" if found.line else found.message

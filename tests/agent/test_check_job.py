@@ -29,9 +29,9 @@ def test_a_persons_kernel_is_judged_like_a_generated_one(rig: Rig):
     assert candidate["speedup"]["eager"] == pytest.approx(4 / 1.5)
     assert done["report"]["stopped"] == "mine.py was validated and timed."
     assert rig.evaluator.asked("validate") == ["{'t': 1}"]
-    assert [each.method for each in rig.evaluator.requests[-3:]] == ["validate", "time", "confirm"]
-    assert rig.evaluator.requests[-3].kwargs["quick"] is False
-    assert rig.evaluator.requests[-1].kwargs == {"claim": Claim("kept", 1.5), "device": "cuda"}
+    assert [each.method for each in rig.evaluator.requests[-4:]] == ["validate", "time", "confirm", "profile"]
+    assert rig.evaluator.requests[-4].kwargs["quick"] is False
+    assert rig.evaluator.requests[-2].kwargs == {"claim": Claim("kept", 1.5), "device": "cuda"}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ def test_the_fastest_draft_is_proved_in_its_final_bytes_and_offered(rig: Rig):
     report, final = done["report"], best(done["report"])
     assert done["exit"] == 0
     assert (final["ok"], final["stage"], final["precision"], final["schedule"]) == (True, "done", "kept", {"t": 2})
-    assert final["speedup"] == {"eager": pytest.approx(4 / 1.5), "compile": pytest.approx(2.2 / 1.5)}
+    gains = {"eager": pytest.approx(4 / 1.5), "compile": pytest.approx(2.2 / 1.5), "max_autotune": None}
+    assert final["speedup"] == gains
     assert report["stopped"] == "Validated and timed after 3 of 3 schedules, all were tried."
     assert len(report["candidates"]) == 4
     kernel = report["kernel"]
@@ -36,6 +38,23 @@ def test_the_fastest_draft_is_proved_in_its_final_bytes_and_offered(rig: Rig):
     assert "+from . import new_gelu_cute" in report["patch"]
     assert "+++ b/pkg/gelu.py" in report["patch"]
     assert rig.tree() == before
+
+
+def test_the_winner_is_profiled_once_it_is_measured(rig: Rig):
+    final = best(rig.run(draft(Script(ms=2.0), t=1), draft(Script(ms=1.5), t=2))["report"])
+    assert rig.evaluator.asked("profile") == ["{'t': 2}"]
+    profile = final["profile"]
+    assert [kernel["kernel"] for kernel in profile["measured"]] == ["kernel"]
+    assert profile["limiter"] == "latency"
+    assert profile["roofline"]["reached"] == pytest.approx(1 / 1.5)
+    assert "9.0 warps wait for global memory" in " ".join(hint["message"] for hint in profile["hints"])
+
+
+def test_max_autotune_is_timed_where_it_is_asked_for(rig: Rig):
+    job = replace(rig.job, max_autotune=True)
+    rig.run(draft(Script(ms=2.0), t=1), job=job)
+    assert rig.evaluator.asked("time", arms=("candidate", "eager", "compile", "max-autotune"))
+    assert not rig.evaluator.asked("time", arms=("candidate", "eager", "compile"))
 
 
 def test_drafts_are_tried_quickly_and_the_winner_is_measured_fully_in_a_fresh_process(rig: Rig):
@@ -146,7 +165,7 @@ def test_baselines_that_cannot_be_timed_are_no_fault_of_the_kernel(rig: Rig):
     done = rig.run(draft(Script(baselines="dies"), t=1))
     final = best(done["report"])
     assert done["exit"] == 0
-    assert final["speedup"] == {"eager": None, "compile": None}
+    assert final["speedup"] == {"eager": None, "compile": None, "max_autotune": None}
     assert [(one["kind"], one["severity"]) for one in final["findings"]] == [("worker-died", "warning")]
     assert final["timing"]["arms"][0]["median_ms"] == 2.0
 

@@ -163,6 +163,12 @@ def test_the_counts_of_a_call_are_those_of_all_blocks(tmp_path: Path) -> None:
     assert kernel.sectors * 32 == candidate.profile.bytes
     assert (kernel.shared_passes, kernel.bank_conflicts) == (0, 0)
     assert kernel.instructions % LONG.numel() == 0
+    lines = candidate.path.read_text().splitlines()
+    for what, words in (("global load", "="), ("global store", "] =")):
+        (access,) = [each for each in kernel.accesses if each.what == what]
+        assert access.line is not None
+        assert words in lines[access.line - 1]
+        assert access.bytes == 4 * LONG.numel()
 
 
 def test_work_on_the_whole_output_makes_all_blocks_run(tmp_path: Path) -> None:

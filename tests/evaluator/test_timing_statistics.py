@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from cutesmith_evaluator.speedup import speedup
 from cutesmith_evaluator.types import Arm, Conditions, Ratio, Speedup, Timing
+from cutesmith_evaluator.worker.sensors import Reading, conditions_of
+from cutesmith_evaluator.worker.timing_checks import condition_findings
 from cutesmith_evaluator.worker.timing_statistics import (
     LEAST_NOISE,
     arm,
@@ -212,3 +214,34 @@ def test_conditions_that_are_alike_or_unknown_withhold_nothing():
 def test_no_arms_make_no_noise():
     assert noise_of({}, ()) == 0.0
     assert noise_of({"candidate": Arm("candidate", 1.0, 0.9, 1.1, 20)}, ()) == pytest.approx(0.2)
+
+
+def reading(**more: float | None) -> Reading:
+    return replace(Reading(1980.0, 3201.0, 400.0, 45.0, 0), **more)  # pyright: ignore[reportArgumentType]
+
+
+def test_conditions_are_medians_and_what_held_clocks_back_half_of_the_time():
+    readings = [
+        reading(sm_mhz=mhz, throttles=bits) for mhz, bits in ((1980.0, 0x4), (1965.0, 0x4 | 0x40), (1755.0, 0x1))
+    ]
+    found = conditions_of(readings)
+    assert found == Conditions(1965.0, 3201.0, 400.0, 45.0, ("power cap",), 3)
+
+
+def test_what_a_driver_does_not_say_is_not_known():
+    found = conditions_of([reading(watts=None, throttles=None)])
+    assert found is not None
+    assert (found.watts, found.throttled) == (None, ())
+    assert conditions_of([]) is None
+
+
+def test_an_arm_under_other_conditions_is_named():
+    arms = {each.name: replace(each, conditions=COOL) for each in timing(1.0, 1.5, 1.5, 1.5).arms}
+    assert list(condition_findings(arms)) == []
+    arms["eager"] = replace(arms["eager"], conditions=replace(COOL, sm_mhz=1600.0))
+    (finding,) = condition_findings(arms)
+    assert finding.kind == "conditions-differ"
+    assert (
+        "not compared with eager: the multiprocessors ran at 1980 MHz in one and 1600 MHz in the other"
+        in finding.message
+    )

@@ -24,6 +24,8 @@ from cutesmith_evaluator.types import (
     Finding,
     Graph,
     Inspection,
+    KernelMeasures,
+    Profile,
     Ratio,
     Resources,
     Task,
@@ -36,6 +38,10 @@ NO_DEVICE = Environment("3.11.7", "2.13.0", "4.8.1", "0.1.15", "none", None)
 COPY_GBPS = 4200.0
 BYTES = 4_200_000_000  # moved in 1 ms at COPY_GBPS: a candidate's fraction of the roofline is 1 / ms
 FIGURES = ErrorFigures(2e-7, 2e-7, 1.0, "rms", ErrorPair(2e-7, 4e-7), ErrorPair(2e-7, 5e-7), True)
+MEASURES = KernelMeasures(
+    "kernel", 1, 2000.0, 66, 256, 4.2e9, 0.4, 0.3, 0.3, 0.2, 0.3, "registers", 128, 0, 4.0, 4.0, 0.0, 0.0,
+    (("global memory", 9.0),),
+)  # fmt: skip
 GRAPH = Graph((), (), (), False, (), (((0, 0),),), "pointwise", 0, BYTES)
 
 
@@ -126,10 +132,13 @@ class ScriptedEvaluator:
         quick: bool = False,
         device: str = "auto",
         arch: str | None = None,
+        time_s: float | None = None,
         dynamic_dims: Sequence[object] = (),
         deadline_s: float = 600.0,
         on_progress: object = None,
     ) -> Validation:
+        if device == "emulated" and self.environment.device != "none":  # for counts: these are not scripted
+            return Validation(None, "emulated")
         script = self._begin(
             "validate", candidate, patched, quick=quick, device=device, arch=arch, dynamic_dims=tuple(dynamic_dims)
         )
@@ -160,7 +169,7 @@ class ScriptedEvaluator:
         if not self._passes(script.timing, "timing"):
             void = Finding("output-drifts", "The output changed; the timing is void.", None, str(candidate))
             return Timing("NVIDIA H200", (), COPY_GBPS, BYTES, 0.0, 0.0, (void,))
-        times = {"candidate": script.ms, "eager": script.eager_ms, "compile": script.compile_ms}
+        times = {"candidate": script.ms, "eager": script.eager_ms, "compile": script.compile_ms, "max-autotune": 2.1}
         timed = tuple(Arm(name, times[name], times[name] * 0.999, times[name] * 1.001, 50) for name in arms)
         return Timing("NVIDIA H200", timed, COPY_GBPS, BYTES, 1 / script.ms, 0.01, (), ratios(timed))
 
@@ -183,6 +192,10 @@ class ScriptedEvaluator:
         if script.confirmed == "unknown":
             return Confirmation(None, (), (Finding("not-confirmed", message, None, str(candidate), "information"),))
         return Confirmation(False, (), (Finding("not-confirmed", message, None, str(candidate)),))
+
+    def profile(self, task: Task, candidate: Path, *, deadline_s: float = 120.0, on_progress: object = None) -> Profile:
+        self._begin("profile", candidate)
+        return Profile("sm_90a", 0, (), (MEASURES,))
 
     def close(self) -> None:
         self._is_fresh = True

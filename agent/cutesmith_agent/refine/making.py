@@ -26,7 +26,7 @@ def refiner(granted: Granted, models: Models, scrubber: Scrubber) -> MakeRefiner
         source = excerpt(subject.bare, subject.qualname)
         briefing = Briefing(subject.qualname, source, inspection.graph, bench.archs, bench.environment, subject.root)
         made = asker(granted, models, scrubber, bench)
-        return Refiner(made, briefing, granted.settings.max_rounds, timed=bench.has_device)
+        return Refiner(made, briefing, granted.settings.max_rounds, bench.has_device, bench.profile)
 
     return make
 

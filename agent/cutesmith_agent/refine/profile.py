@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cutesmith_agent.verdicts import median_ms
-from cutesmith_evaluator.types import Candidate, Category, Graph, Resources
+from cutesmith_evaluator.types import Candidate, Category, Graph, KernelMeasures, Profile, Resources
 
 _ROUNDS: dict[Category, int] = {"pointwise": 2, "loss": 3, "matmul": 6, "attention": 6, "conv": 6, "mixed": 6}
 _OTHERWISE = 5  # reductions, normalisations, softmax, scans, pooling
@@ -36,6 +36,35 @@ def _lines(candidate: Candidate, graph: Graph, arch: str) -> Iterator[str]:
     for used in candidate.resources:
         if used.arch == arch:
             yield from _resources(used)
+    if candidate.profile is not None:
+        yield from _profile(candidate.profile)
+
+
+def _profile(profile: Profile) -> Iterator[str]:
+    if (place := profile.roofline) is not None and place.ridge is not None:
+        yield f"{place.intensity:.3g} operations a byte; from {place.ridge:.3g} on fp32 arithmetic would bound the task"
+    for kernel in profile.measured:
+        yield from _measures(kernel)
+    if profile.limiter is not None:
+        yield f"what limits it most: {profile.limiter}"
+    for hint in profile.hints:
+        yield f"hint{f' (line {hint.line})' if hint.line else ''}: {hint.message}"
+
+
+def _measures(kernel: KernelMeasures) -> Iterator[str]:
+    """Nsight Compute's figures; those that it did not give are left out."""
+    shares = (
+        ("memory", kernel.dram_share),
+        ("level 2", kernel.l2_share),
+        ("level 1", kernel.l1_share),
+        ("the busiest unit of the multiprocessors", kernel.sm_share),
+        ("warps active", kernel.occupancy),
+    )
+    told = ", ".join(f"{what} {share:.0%}" for what, share in shares if share is not None)
+    yield f"{kernel.kernel}, Nsight Compute: {kernel.us:.4g} µs in {kernel.launches} launches; of their peaks: {told}"
+    if kernel.stalls:
+        worst = ", ".join(f"{why} {ratio:.1f}" for why, ratio in kernel.stalls[:3])
+        yield f"{kernel.kernel}: warps that wait for each that issues, by reason: {worst}"
 
 
 def _signal(fraction: float) -> str:

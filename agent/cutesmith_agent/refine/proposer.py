@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from cutesmith_agent.llm.port import Part
@@ -32,16 +32,19 @@ Course = Generator[Step, Candidate, str]  # takes verdicts, returns why it stopp
 class Refiner:
     """Proposes what a model writes. Starts from the best trial so far where one is right, else from nothing.
 
-    `rounds`: of optimisation, at most. `timed`: whether there is a device to time on."""
+    `rounds`: of optimisation, at most. `timed`: whether there is a device to time on. `profiled`: a candidate with what
+    the profilers say of it."""
 
     asker: Asker
     briefing: Briefing
     rounds: int
     timed: bool
+    profiled: Callable[[Candidate], Candidate]
     origin: Origin = "llm"
     _course: Course | None = None
     _round: int = 0
     _tried: list[str] = field(default_factory=list)
+    _profiles: dict[str, Candidate] = field(default_factory=dict)  # by the candidate's id
 
     def __post_init__(self) -> None:
         self._prompts = Prompts(self.briefing)
@@ -149,7 +152,10 @@ class Refiner:
         return made
 
     def _figures(self, candidate: Candidate) -> Part:
-        return self._prompts.profile(profile.figures(candidate, self.briefing.graph, self.briefing.arch))
+        if candidate.id not in self._profiles:
+            self._profiles[candidate.id] = self.profiled(candidate)
+        seen = self._profiles[candidate.id]
+        return self._prompts.profile(profile.figures(seen, self.briefing.graph, self.briefing.arch))
 
     def _step(self, draft: Draft, message: str) -> Step:
         return Step(draft, message, self._round / (self.rounds + 1))

@@ -138,6 +138,10 @@ def _details(candidate: Candidate) -> Iterable[str]:
             yield f"A call after the other: {wording.launching(candidate.timing)}"
     for kernel in candidate.resources:
         yield wording.resources(kernel)
+    if candidate.profile is not None and (candidate.profile.limiter or candidate.profile.hints):
+        yield f"Limited by: {wording.limits(candidate.profile)}"
+        yield from (f"Hint: {wording.hint(hint)}" for hint in candidate.profile.hints)
+        yield from (finding.message for finding in candidate.profile.findings)
 
 
 def _finding(finding: Finding) -> Text:
