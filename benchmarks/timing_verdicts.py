@@ -39,7 +39,8 @@ from suite import EXAMPLES
 PLANTED = 0.03
 DURATIONS_MS = {"30 µs": 0.03, "300 µs": 0.3, "3 ms": 3.0}
 PADS = 64  # of 2 MiB: how far apart two trials' memory may lie
-CALIBRATION_S = 0.4
+COLUMNS = 2048
+CALIBRATION_S, CALIBRATIONS = 0.4, 4
 
 ITSELF = """
 import torch
@@ -61,7 +62,7 @@ def warm_up(module, *inputs):
     module(*inputs)
 """
 
-Work = Callable[[int], Call]  # from an amount (cycles, or elements) to a call that does so much in new memory
+Work = Callable[[int], Call]  # from an amount (cycles, or rows) to a call that does so much in new memory
 Trial = dict[str, Any]
 
 
@@ -96,7 +97,7 @@ def main() -> None:
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=RESULTS / "timing_verdicts.jsonl")
-    parser.add_argument("--budget-seconds", type=float, default=150.0, help="of calibration and trials")
+    parser.add_argument("--budget-seconds", type=float, default=200.0, help="of calibration and trials")
     parser.add_argument("--trials", type=int, default=200, help="null trials, and as many planted ones, over all cases")
     parser.add_argument("--arm-seconds", type=float, default=QUICK_ARM_S, help="of sampling for each arm, at most")
     return parser.parse_args()
@@ -152,11 +153,12 @@ def spinning(cycles: int) -> Call:
     return lambda: torch.cuda._sleep(cycles)
 
 
-def streaming(device: torch.device, elements: int) -> Call:
+def streaming(device: torch.device, rows: int) -> Call:
+    """A softmax: its time grows evenly with its rows, where elementwise kernels are split at 2 GiB."""
     pad = torch.empty(int(torch.randint(1, PADS, ())) << 21, dtype=torch.uint8, device=device)
-    x = torch.rand(elements, device=device)
+    x = torch.rand(rows, COLUMNS, device=device)
     del pad
-    return lambda: torch.sigmoid(x)
+    return lambda: torch.softmax(x, -1)
 
 
 def calibrated(clock: Clock, device: torch.device) -> Iterator[Case]:
@@ -170,21 +172,23 @@ def calibrated(clock: Clock, device: torch.device) -> Iterator[Case]:
 
 def amount_for(clock: Clock, work: Work, ms: float) -> int:
     """The amount of work that takes `ms` milliseconds, by measurement."""
-    amount = round(ms * 1_500_000)
-    for _ in range(4):
+    amount = 4000
+    for _ in range(6):
         call = work(amount)
         call()
-        amount = max(1000, round(amount * ms / statistics.median(clock.sample(call) for _ in range(20))))
+        amount = max(100, round(amount * min(100.0, ms / statistics.median(clock.sample(call) for _ in range(20)))))
     return amount
 
 
 def longer_amount(clock: Clock, work: Work, equal: int) -> int:
-    """The amount that takes 3 % longer than `equal`, by measurement: part of a kernel's time is not its work."""
-    more = PLANTED
-    for _ in range(3):
-        gain = true_ratio(clock, work, equal, round(equal * (1 + more)), CALIBRATION_S).ratio - 1
-        more *= PLANTED / max(gain, PLANTED / 3)
-    return round(equal * (1 + more))
+    """The amount that takes most nearly 3 % longer than `equal`, by measurement: a kernel's time is not all work, and
+    may grow in steps."""
+    more, tried = PLANTED, dict[int, float]()
+    for _ in range(CALIBRATIONS):
+        amount = round(equal * (1 + more))
+        tried[amount] = true_ratio(clock, work, equal, amount, CALIBRATION_S).ratio - 1
+        more *= PLANTED / max(tried[amount], PLANTED / 3)
+    return min(tried, key=lambda amount: abs(tried[amount] - PLANTED))
 
 
 def true_ratio(clock: Clock, work: Work, equal: int, more: int, budget_s: float) -> Ratio:
