@@ -149,6 +149,25 @@ def test_integer_outputs_must_be_eagers_own(tmp_path: Path):
     assert "NaN" in outcome.findings[0].message
 
 
+CANCELLING = """
+    x = torch.randn(64, 20)
+    return [torch.cat((x, -x), 1)[:, torch.randperm(40)]]
+"""
+
+
+def test_integers_that_rounding_decides_may_differ_as_eagers_do(tmp_path: Path):
+    """The signs of sums that cancel to nothing."""
+    source = TASK.replace("torch.softmax(x * self.weight, dim=-1)", "x.sum(1) > 0").replace(
+        "    return [torch.randn(64, 40)]\n", CANCELLING
+    )
+    task = write_task(tmp_path, source)
+    other = "def forward(module, x):\n    return x.flip(1).cumsum(1)[:, -1] > 0\n"
+    outcome = check(task, write_candidate(tmp_path, other, "cpu"))
+    assert outcome.ok, outcome.findings
+    wrong = other.replace("> 0", "< 0")
+    assert not check(task, write_candidate(tmp_path, wrong, "cpu")).ok
+
+
 def test_tuples_are_compared_output_by_output(tmp_path: Path):
     source = TASK.replace(
         "return torch.softmax(x * self.weight, dim=-1)", "return torch.relu(x), torch.softmax(x * self.weight, dim=-1)"

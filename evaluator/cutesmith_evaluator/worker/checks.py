@@ -16,6 +16,7 @@ from cutesmith_evaluator.worker.checks_call import DeviceFaultError
 from cutesmith_evaluator.worker.checks_case import OUT_OF_TIME, TOO_BIG, Case, Result
 from cutesmith_evaluator.worker.checks_compare import Comparer
 from cutesmith_evaluator.worker.checks_conduct import Conduct, conduct_of
+from cutesmith_evaluator.worker.checks_degenerate import Ranges
 from cutesmith_evaluator.worker.checks_guard import (
     guard_findings,
     kernel_module,
@@ -23,6 +24,7 @@ from cutesmith_evaluator.worker.checks_guard import (
     other_in_training,
     training_findings,
 )
+from cutesmith_evaluator.worker.checks_layout import name_of
 from cutesmith_evaluator.worker.checks_redrawn import examine_redrawn, redrawn_case
 from cutesmith_evaluator.worker.checks_run import Examiner
 from cutesmith_evaluator.worker.checks_state import restore_settings, settings
@@ -124,6 +126,8 @@ def run_checks(
     outcome.findings += conduct.final_findings() if outcome.ok else ()
     outcome.findings += _unproved(outcome, reference, own) if outcome.ok else ()
     _judge_precision(outcome, str(candidate.path))
+    if outcome.ok:
+        _tell_degenerate(outcome, comparer.ranges, reference)
     return outcome
 
 
@@ -228,6 +232,20 @@ def _unproved(outcome: Outcome, reference: Reference, own: Inputs) -> list[Findi
     return [Finding(TOO_BIG, message, None, str(reference.file), "information")]
 
 
+def _tell_degenerate(outcome: Outcome, ranges: Ranges, reference: Reference) -> None:
+    """Says where the module's result is one value throughout: there it does not tell right from wrong."""
+    number = len(ranges.all)
+    for place, value in ranges.on_own_inputs().items():
+        words = f"is {value:.6g} throughout on the task's own inputs, which proves little; on others it is not"
+        outcome.checks.append(f"degenerate: {name_of(place, number).lower()} {words}")
+    for place, value in ranges.always().items():
+        message = (
+            f"{name_of(place, number)} of {reference.task.qualname} was {value:.6g} throughout, for all inputs tried: "
+            f"a kernel that writes just this passes; check that the module is what you mean."
+        )
+        outcome.findings.append(Finding("degenerate-task", message, None, str(reference.file), "information"))
+
+
 def _note_reference(outcome: Outcome, where: str | None) -> None:
     words = f"float64 reference: {where}"
     if where and words not in outcome.checks:
@@ -241,12 +259,14 @@ _MAYBE_WRONG = "; as far off as this, look for a wrong constant or formula, too"
 def _judge_precision(outcome: Outcome, file: str) -> None:
     if outcome.precision != "lowered" or outcome.worst is None:
         return
-    figures = outcome.worst.figures(outcome.kernelbench_ok)
-    seen = f" ({outcome.worst.rounding})" if outcome.worst.rounding else ""
+    worst, figures = outcome.worst, outcome.worst.figures(outcome.kernelbench_ok)
+    seen = f" ({worst.rounding})" if worst.rounding else ""
+    far = f"{figures.candidate:.2g}, {figures.ratio:.3g} times eager's {figures.eager:.2g}{seen}"
+    hidden = worst.small if worst.as_a_whole != "lowered" else None
+    what = f"{hidden}" if hidden else f"the {figures.figure} error against float64 is {far}"
     message = (
-        f"Precision is lowered: on {outcome.worst_label} the {figures.figure} error against float64 is "
-        f"{figures.candidate:.2g}, {figures.ratio:.3g} times eager's {figures.eager:.2g}{seen}; keep the reference's "
-        f"dtype throughout and use exact functions{_MAYBE_WRONG if figures.ratio > _FAR else ''}."
+        f"Precision is lowered: on {outcome.worst_label} {what}; keep the reference's dtype throughout and use exact "
+        f"functions{_MAYBE_WRONG if figures.ratio > _FAR else ''}."
     )
     outcome.findings.append(Finding("lowered-precision", message, None, file))
 

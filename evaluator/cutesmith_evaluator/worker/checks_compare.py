@@ -11,10 +11,12 @@ from torch import Tensor, nn
 
 from cutesmith_evaluator.types import ErrorPair, Finding
 from cutesmith_evaluator.worker.checks_case import Outputs, Result, WrongElement
+from cutesmith_evaluator.worker.checks_degenerate import Ranges
 from cutesmith_evaluator.worker.checks_layout import name_of
 from cutesmith_evaluator.worker.checks_state import tf32_possible
 from cutesmith_evaluator.worker.inputs import Inputs, tensors
 from cutesmith_evaluator.worker.numerics import (
+    ALLOWED_RATIO,
     Closeness,
     Comparison,
     Measured,
@@ -31,6 +33,7 @@ from cutesmith_evaluator.worker.numerics_patterns import WrongElements
 from cutesmith_evaluator.worker.numerics_values import rounding_pattern, value_pattern
 
 Differs = Callable[..., Tensor]  # (got, expected…) → bool
+_MORE_ROUNDED = 4  # integers that may be decided otherwise than eager's where some of eager's are
 _REMEMBERED, _REMEMBERED_CHECKS = 16 << 20, 4  # bytes of outputs that are kept, and of how many checks
 LineOf = Callable[[Inputs, WrongElement], int | None]
 Slice = tuple[slice | None, list[Tensor]]
@@ -52,6 +55,7 @@ class Comparer:
         self._memory = memory
         self._host = host
         self._file = file
+        self.ranges = Ranges()
         self._tf32_matters: bool | None = None
         self._earlier: dict[str, list[Tensor]] = {}  # small outputs of the last checks, on the CPU
         self.state_changed()
@@ -77,6 +81,8 @@ class Comparer:
                 result.kernelbench_ok &= _kernelbench_ok(got, eager)
         if not result.findings:
             self._measure(outputs, result)
+        if not result.findings:
+            self.ranges.add(outputs.eager, own=outputs.case.own)
         self._remember(outputs)
 
     def _remember(self, outputs: Outputs) -> None:
@@ -92,7 +98,7 @@ class Comparer:
         found = _wrong_elements(got)
         if not is_floating(eager):
             _collect(found, differing, 0, got, eager)
-            return found
+            return self._without_roundings(outputs, place) if found.count else found
         _collect(found, partial(special_differs, strict=strict), 0, got, eager)
         if not found.count:
             return found
@@ -102,11 +108,25 @@ class Comparer:
             _collect(found, differs, _offset(got, rows), _part(got, rows), _part(eager, rows), reference[place])
         return found
 
+    def _without_roundings(self, outputs: Outputs, place: int) -> WrongElements:
+        """Integers that are neither eager's nor the float64 reference's. A threshold or a largest value is decided by
+        rounding where two are close: where eager differs from float64 a few times, twice as many may."""
+        got, eager = outputs.got[place], outputs.eager[place]
+        found, rounded = _wrong_elements(got), 0
+        for rows, reference in self._references(outputs):
+            mine, theirs, exact = _part(got, rows), _part(eager, rows), reference[place].to(eager.dtype)
+            rounded += int(differing(theirs, exact).sum())
+            _collect(found, _differs_from_both, _offset(got, rows), mine, theirs, exact)
+        allowed = ALLOWED_RATIO * rounded + _MORE_ROUNDED if rounded else 0
+        return found if found.count > allowed else _wrong_elements(got)
+
     def _measure(self, outputs: Outputs, result: Result) -> None:
+        nothing: str | None = None
         for place, comparison in self._errors(outputs).items():
             measured = comparison.measured()
             if measured is None:
-                result.note = "not counted, eager is finite nowhere"
+                empty = not outputs.eager[place].numel()
+                nothing = "the output is empty" if empty else "not counted, eager is finite nowhere"
                 continue
             result.unmeasured = not self.has_room(outputs.case.inputs)
             if not result.unmeasured:
@@ -114,6 +134,7 @@ class Comparer:
             if wrong(measured.candidate, measured.default, measured.step):
                 far = partial(_far, threshold=_threshold(comparison))
                 result.findings.append(self._finding(outputs, place, self._beyond(outputs, place, far), far))
+        result.note = None if result.measured or result.unmeasured else nothing
 
     def _errors(self, outputs: Outputs) -> dict[int, Comparison]:
         """Output's place → its errors, for the floating ones."""
@@ -229,6 +250,10 @@ def _collect(found: WrongElements, differs: Differs, offset: int, got: Tensor, *
         wrongs = differs(mine, *theirs)
         if bool(wrongs.any()):
             found.add(offset + start, wrongs, mine, theirs[0])
+
+
+def _differs_from_both(got: Tensor, eager: Tensor, reference: Tensor) -> Tensor:
+    return differing(got, eager) & differing(got, reference)
 
 
 def _special_differs_from_both(got: Tensor, eager: Tensor, reference: Tensor, *, strict: bool) -> Tensor:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from cutesmith_evaluator.types import ErrorFigures, ErrorPair, Precision
+from cutesmith_evaluator.worker.numerics_scales import ScaleErrors, SmallValues
 
 CHUNK = 1 << 26  # elements compared at once: 0.5 GB in float64
 ALLOWED_RATIO = 2.0  # of eager's own error
@@ -136,17 +137,24 @@ class Measured:
     eager: ErrorPair
     default: ErrorPair
     step: float
+    small: SmallValues | None = None  # that are far off beside larger ones
     rounding: str | None = None  # words on a narrower dtype that the output went through, where it shows
 
     @property
-    def precision(self) -> Precision:
+    def as_a_whole(self) -> Precision:
+        """By the figures over the whole output, small values aside."""
         return classify(self.candidate, self.eager, self.default, self.step)
+
+    @property
+    def precision(self) -> Precision:
+        return "lowered" if self.small else self.as_a_whole
 
     @property
     def usage(self) -> float:
         """Share of the bound for *kept* that is used; above 1 it is broken."""
         bound = limit(self.eager, self.step)
-        return max(self.candidate.rms / bound.rms, self.candidate.max / bound.max)
+        whole = max(self.candidate.rms / bound.rms, self.candidate.max / bound.max)
+        return max(whole, self.small.usage) if self.small else whole
 
     def figures(self, kernelbench_ok: bool) -> ErrorFigures:
         bound = limit(self.eager, self.step)
@@ -183,6 +191,7 @@ class Comparison:
     candidate: ErrorSums = field(default_factory=ErrorSums)
     eager: ErrorSums = field(default_factory=ErrorSums)
     default: ErrorSums = field(default_factory=ErrorSums)
+    scales: ScaleErrors = field(default_factory=ScaleErrors)
 
     def add(
         self,
@@ -207,10 +216,12 @@ class Comparison:
             self.eager.add(exact, wanted, where)
             for each in usual:
                 self.default.add(each, wanted, where)
+            self.scales.add(got, [exact, *usual], wanted, where)
 
     def measured(self) -> Measured | None:
         """None where no element counted."""
         if not self.eager.counted:
             return None
         eager = self.eager.pair()
-        return Measured(self.candidate.pair(), eager, self.default.pair() if self.default.counted else eager, self.step)
+        default = self.default.pair() if self.default.counted else eager
+        return Measured(self.candidate.pair(), eager, default, self.step, self.scales.worst())
