@@ -149,6 +149,18 @@ def test_integer_outputs_must_be_eagers_own(tmp_path: Path):
     assert "NaN" in outcome.findings[0].message
 
 
+def test_outputs_must_not_share_memory_where_the_modules_do_not(tmp_path: Path):
+    source = TASK.replace(
+        "return torch.softmax(x * self.weight, dim=-1)",
+        "return (y := torch.softmax(x * self.weight, dim=-1)), y.clone(), y[:3]",
+    )
+    task = write_task(tmp_path, source)
+    candidate = "def forward(module, x):\n    y = softmax(x * module.weight)\n    return y, {}, y[:3]\n"
+    assert check(task, write_candidate(tmp_path, candidate.format("y.clone()"), "cpu"), quick=True).findings == []
+    shared = check(task, write_candidate(tmp_path, candidate.format("y[:]"), "cpu"), quick=True)
+    assert "Outputs 0 and 1 share memory" in shared.findings[0].message
+
+
 CANCELLING = """
     x = torch.randn(64, 20)
     return [torch.cat((x, -x), 1)[:, torch.randperm(40)]]

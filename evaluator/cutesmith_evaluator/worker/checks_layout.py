@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 from torch import Tensor
 from torch.utils._pytree import tree_flatten
@@ -22,7 +23,20 @@ def layout_findings(got: object, eager: object, sources: Sequence[Tensor], file:
             Finding(kind, f"{name_of(place, len(eager_leaves))} {words}", None, file)
             for kind, words in _leaf(*pair, sources)
         ]
-    return found
+    return found + [
+        Finding(
+            "aliases-output",
+            f"Outputs {one} and {other} share memory; return a tensor of its own for each.",
+            None,
+            file,
+        )
+        for one, other in combinations(range(len(eager_leaves)), 2)
+        if _shared(got_leaves[one], got_leaves[other]) and not _shared(eager_leaves[one], eager_leaves[other])
+    ]
+
+
+def _shared(one: object, other: object) -> bool:
+    return isinstance(one, Tensor) and isinstance(other, Tensor) and share_memory(one, other)
 
 
 def name_of(place: int, count: int) -> str:
