@@ -41,7 +41,10 @@ def test_a_launch_that_no_device_can_make_is_seen_when_it_is_compiled(worker: Wo
 @pytest.mark.parametrize("name", HONEST)
 def test_no_honest_kernel_is_rejected_when_it_runs(worker: Worker, name: str):
     verdict = validated(worker, HONEST[name], quick=name != "plain")
-    assert verdict.findings == ()
+    said = {"degenerate-task"} if name in ("algebra", "zero_by_algebra") else set()  # one value for all inputs
+    assert {(finding.kind, finding.severity) for finding in verdict.findings} == {
+        (kind, "information") for kind in said
+    }
     assert (verdict.ok, verdict.precision) == (True, "kept")
 
 

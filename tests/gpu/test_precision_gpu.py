@@ -1,0 +1,39 @@
+"""Classes of fp32 tasks that are computed in other arithmetic, where tensor cores round as they do."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from precision_cases import Study, convolution_study, product_study
+from precision_classes import DISTRIBUTIONS, record
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
+
+PRODUCTS = {
+    "fp32": "kept",
+    "TF32": "lowered",
+    "fp16": "lowered",
+    "bf16": "lowered",
+    "2-term fp16 split, promoted every 128": "lowered",
+    "3-term fp16 split, promoted every 128": "kept",
+    "3-term fp16 split, not promoted": "lowered",
+    "6-term bf16 split, promoted every 128": "kept",
+}
+
+
+def class_of(study: Study, name: str, distribution: str) -> object:
+    return record(study, name, distribution, torch.device("cuda", 0))["class"]
+
+
+@pytest.mark.parametrize("distribution", ["normal", "uniform [0, 1)"])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_classes_of_a_long_product(name: str, distribution: str):
+    assert class_of(product_study(512, 4096), name, distribution) == PRODUCTS[name]
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_a_convolution_in_tf32_is_as_eager_and_in_bfloat16_lowered(distribution: str):
+    study = convolution_study(16, 64, 40)
+    found = {name: class_of(study, name, distribution) for name in ("fp32", "TF32", "bf16")}
+    assert found == {"fp32": "kept", "TF32": "as eager", "bf16": "lowered"}
