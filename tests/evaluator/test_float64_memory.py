@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
@@ -116,6 +116,7 @@ def test_without_any_measurement_no_precision_is_claimed(tmp_path: Path):
     assert "fits neither the device nor the host" in outcome.findings[0].message
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_chunks_of_strided_tensors_are_their_elements_in_logical_order(data: st.DataObject):
     shape = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=4))
