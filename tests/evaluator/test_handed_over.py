@@ -18,7 +18,7 @@ from cutesmith_evaluator.confirmation import PART, Given
 from cutesmith_evaluator.confirming_peers import BLOCKS, WHOLE, RefusedError, blocks_of, outputs_of
 from cutesmith_evaluator.worker.confirm_handed import HandedError, received, shell
 from cutesmith_evaluator.worker.confirm_site import digests
-from cutesmith_evaluator.worker.confirm_time import Round, time_finding
+from cutesmith_evaluator.worker.confirm_time import FACTOR, LAUNCH_MS, ROUND_MS, Round, time_finding
 
 WANTED = torch.arange(12, dtype=torch.float32).view(3, 4)
 
@@ -132,11 +132,11 @@ def test_a_time_is_refused_only_beyond_what_launching_and_the_factor_explain(
     call_ms: float, digest_ms: float, calls: int
 ):
     def after(per_call_ms: float) -> Round:
-        return Round(calls, (calls * per_call_ms + 2.0) / 1e3)
+        return Round(calls, (calls * per_call_ms + ROUND_MS) / 1e3)
 
     true_ms = call_ms + digest_ms
-    assert time_finding(call_ms, digest_ms, [after(true_ms + 0.099), after(9 * true_ms + 9)], "k.py") is None
-    assert time_finding(call_ms, digest_ms, [after(1.51 * true_ms + 0.11)], "k.py") is not None
+    assert time_finding(call_ms, digest_ms, [after(true_ms + 0.99 * LAUNCH_MS), after(9 * true_ms + 9)], "k.py") is None
+    assert time_finding(call_ms, digest_ms, [after(1.01 * (FACTOR * true_ms + LAUNCH_MS))], "k.py") is not None
     assert time_finding(call_ms, digest_ms, [], "k.py") is None
 
 
