@@ -1,8 +1,10 @@
 """The benchmark in two steps, where time on the device is scarce: no search, and the preparation needs no device.
 
-`prepare FOLDER` inspects the cases that results/memory_bound.jsonl lacks and writes the recipes' first drafts, as
-accepted, to FOLDER. `measure FOLDER RESULTS` then validates (quickly) and times them on this CUDA device: each process
-compiles its share of the cases, all wait for one another, and then they time one at a time, alone on the device.
+`prepare FOLDER` inspects the cases that results/memory_bound.jsonl lacks (`--only TEXT`, repeatable: of these, those
+whose name contains it) and writes the recipes' first drafts, as accepted, to FOLDER. `measure FOLDER RESULTS` then
+validates (quickly) and times them on this CUDA device: each process compiles its share of the cases, all wait for one
+another, and then they time one at a time, alone on the device. A case's inputs are on the device only while it needs
+them, and cases of several gigabytes are compiled two at a time.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from cutesmith_agent.recipes import Target, propose
 from cutesmith_agent.source.naming import snake_case
 from cutesmith_evaluator.types import Task, Timing
+from memory_bound import is_chosen
 from pipeline import KeptWorker, write_accepted
 from records import RESULTS, append_line, environment_fields, read_lines
 from suite import all_cases
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
 
 DRAFTS = 2
 PROCESSES = 5
+LARGE = 1 << 31  # bytes that a case reads and writes
+LARGE_AT_ONCE = 2
 PICK_S, SAMPLE_S = 0.4, 1.2  # of timing per case: to choose the draft, and for the figures
 ARMS = ("candidate", "eager", "control", "compile", "adopted", "adopted-compile")
 
@@ -40,20 +46,22 @@ def main() -> None:
     parser.add_argument("step", choices=("prepare", "measure", "share"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("results", type=Path, nargs="?", default=RESULTS / "memory_bound.jsonl")
+    parser.add_argument("--only", action="append", default=[], metavar="TEXT")
     parser.add_argument("--number", type=int, default=0)
     options = parser.parse_args()
     if options.step == "prepare":
-        prepare(options.folder.absolute(), options.results)
+        prepare(options.folder.absolute(), options.results, options.only)
     elif options.step == "measure":
         measure_in_processes(options.folder.absolute(), options.results.absolute())
     else:
         measure_share(options.folder, options.results, options.number)
 
 
-def prepare(folder: Path, results: Path) -> None:
+def prepare(folder: Path, results: Path, only: list[str]) -> None:
     done = {line["case"] for line in read_lines(results) if "failed" not in line}
+    cases = [case for case in all_cases() if case.name not in done and is_chosen(case, only)]
     with KeptWorker() as worker:
-        for number, case in enumerate(case for case in all_cases() if case.name not in done):
+        for number, case in enumerate(cases):
             place = folder / f"case_{number:02}"
             file = case.write(place)
             inspection = worker.inspect(Task(str(file), case.qualname))
@@ -61,7 +69,8 @@ def prepare(folder: Path, results: Path) -> None:
             kernel = f"{snake_case(case.qualname)}_cute"
             for k, draft in enumerate(drafts):
                 write_accepted(file, case.qualname, kernel, draft.source, place / f"draft_{k}")
-            about = {"case": case.name, "kind": case.kind, "file": file.name, "qualname": case.qualname}
+            size = inspection.graph.bytes if inspection.graph else 0
+            about = {"case": case.name, "kind": case.kind, "file": file.name, "qualname": case.qualname, "bytes": size}
             schedules = [draft.schedule for draft in drafts]
             (place / "about.json").write_text(json.dumps(about | {"kernel": kernel, "schedules": schedules}))
             print(case.name, len(drafts), flush=True)
@@ -80,7 +89,10 @@ def measure_share(folder: Path, results: Path, number: int) -> None:
     common = json.loads((folder / "common.json").read_text())
     places = sorted(folder.glob("case_*"))[number::PROCESSES]
     with torch.no_grad():
-        ready = [Prepared(place) for place in places]
+        ready = []
+        for place in places:
+            with room_for(folder, place, number):
+                ready.append(Prepared(place))
         (folder / f"ready_{number}").touch()
         while len(list(folder.glob("ready_*"))) < PROCESSES:
             time.sleep(0.05)
@@ -90,6 +102,17 @@ def measure_share(folder: Path, results: Path, number: int) -> None:
                 line = common | prepared.measured()
                 append_line(results, line)
                 print(summary(line), flush=True)
+
+
+@contextmanager
+def room_for(folder: Path, place: Path, number: int) -> Iterator[None]:
+    """Waits until the device has memory for a case, where it is large."""
+    if json.loads((place / "about.json").read_text())["bytes"] < LARGE:
+        yield
+        return
+    with (folder / f"large_{number % LARGE_AT_ONCE}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 class Prepared:
@@ -109,6 +132,7 @@ class Prepared:
         self.clock = Clock(self.device)
         self.reference = load_reference(Task(str(place / self.about["file"]), self.about["qualname"]))
         module, inputs = self.reference.build(self.device), draw(self.reference, 0, self.device)
+        self.inputs = inputs
         self.subjects = []
         self.calls: list[dict[str, Callable[[], object]]] = []
         for k in range(len(self.about["schedules"])):
@@ -123,8 +147,36 @@ class Prepared:
             self.subjects.append(subject)
             self.calls.append(calls)
         torch.cuda.synchronize()
+        self._put_away()
+
+    def _put_away(self) -> None:
+        """Gives the inputs' memory back; the tensors stay the ones that the calls hold."""
+        import torch
+
+        for tensor in self.inputs:
+            if isinstance(tensor, torch.Tensor):
+                tensor.untyped_storage().resize_(0)
+        torch.cuda.empty_cache()
+
+    def _fetch(self) -> None:
+        import torch
+
+        from cutesmith_evaluator.worker.inputs import draw
+
+        for tensor, fresh in zip(self.inputs, draw(self.reference, 0, self.device), strict=True):
+            if isinstance(tensor, torch.Tensor) and isinstance(fresh, torch.Tensor):
+                tensor.untyped_storage().resize_(fresh.untyped_storage().nbytes())
+                tensor.copy_(fresh)
 
     def measured(self) -> dict[str, Any]:
+        """What `memory_bound.measure` gives for a case."""
+        self._fetch()
+        try:
+            return self._measured()
+        finally:
+            self._put_away()
+
+    def _measured(self) -> dict[str, Any]:
         from cutesmith_evaluator.speedup import speedup
         from cutesmith_evaluator.worker.checks import run_checks
         from cutesmith_evaluator.worker.inputs_plan import Plan

@@ -47,6 +47,7 @@ KERNELBENCH_REDUCTIONS = {
         93: "MaskedCumulativeSum",
     },
     "losses": {94: "MSELoss", 96: "HuberLoss", 98: "KLDivLoss", 100: "HingeLoss"},
+    "pooling": {41: "MaxPool1d", 42: "MaxPool2d", 43: "MaxPool3d", 44: "AvgPool1d"},
     "reductions": {47: "Sum", 48: "Mean", 49: "Max", 51: "Argmax", 52: "Argmin", 53: "Min"},
 }
 SERVING_WIDTHS = (4096, 11008)

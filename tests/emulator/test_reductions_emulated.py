@@ -88,3 +88,16 @@ def test_a_block_takes_mean_and_variance_in_one_reading(worker: Worker, tmp_path
 )
 def test_scans(worker: Worker, name: str, columns: str, drafts: slice, tmp_path: Path) -> None:
     check(worker, replace(CASES[name], constants={"ROWS": "5", "COLUMNS": columns}), tmp_path, drafts)
+
+
+@pytest.mark.parametrize(
+    ("name", "constants", "drafts"),
+    [
+        ("MaxPool1d", {"BATCH_1D": "1", "LENGTH": "40"}, slice(1)),
+        ("MaxPool2d", {"PLANES": "(2, 3, 9, 17)"} | BFLOAT, slice(1)),
+        ("MaxPool3d", {"VOLUMES": "(1, 2, 7, 9, 9)"}, slice(1)),
+        ("AvgPool1d", {"BATCH_1D": "1", "LENGTH": "35"}, slice(0, None, 5)),
+    ],
+)
+def test_pooling(worker: Worker, name: str, constants: dict[str, str], drafts: slice, tmp_path: Path) -> None:
+    check(worker, replace(CASES[name], constants=constants), tmp_path, drafts)

@@ -63,6 +63,32 @@ class Scan(Expr):
     exclusive: bool  # without the column itself
 
 
+@dataclass(frozen=True)
+class WindowDim:
+    """One dimension of a window: it starts at offset + sum(coefficient * space[k]) and may reach past the input."""
+
+    terms: tuple[tuple[int, int], ...]  # (factor of the space, coefficient)
+    offset: int
+    taps: int
+    dilation: int
+    size: int  # of the input
+    stride: int  # between the input's elements
+    padding: int
+
+
+@dataclass(frozen=True, eq=False)
+class Pool(Expr):
+    """The largest element or the mean of a window of an input; `load` is the window's plane."""
+
+    kind: Literal["max", "mean"]
+    load: Load
+    terms: tuple[tuple[int, int], ...]  # where the plane begins, as a window's dimension
+    offset: int
+    windows: tuple[WindowDim, ...]
+    whole: bool  # the mean counts the padding
+    divisor: int | None
+
+
 BOOLEAN_OPS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
 
 
@@ -89,6 +115,19 @@ class Builder:
     def scan(self, kind: Literal["sum", "prod"], arg: Expr, *, reverse: bool, exclusive: bool) -> Expr:
         key = ("scan", kind, id(arg), reverse, exclusive)
         return self._once(key, lambda: Scan(arg.level + 1, True, False, kind, arg, reverse, exclusive))
+
+    def pool(
+        self,
+        kind: Literal["max", "mean"],
+        load: Load,
+        plane: tuple[tuple[tuple[int, int], ...], int],
+        windows: tuple[WindowDim, ...],
+        *,
+        whole: bool,
+        divisor: int | None,
+    ) -> Expr:
+        key = ("pool", kind, id(load), plane, windows, whole, divisor)
+        return self._once(key, lambda: Pool(0, True, False, kind, load, *plane, windows, whole, divisor))
 
     def op(self, name: str, *args: Expr) -> Expr:
         folded = _fold(self, name, args)
@@ -199,4 +238,6 @@ def walk(roots: tuple[Expr, ...]) -> Iterator[Expr]:
 def arguments(e: Expr) -> tuple[Expr, ...]:
     if isinstance(e, Op):
         return e.args
+    if isinstance(e, Pool):
+        return (e.load,)
     return (e.arg,) if isinstance(e, Reduce | Scan) else ()

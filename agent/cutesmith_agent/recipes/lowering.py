@@ -14,12 +14,14 @@ from .channel_norms import CHANNEL_OPS
 from .contract import Unsupported
 from .geometry import Geometry, geometry, short_name
 from .ir import Builder, Expr
+from .pools import POOLS
 from .reductions import REDUCTIONS
 from .scans import with_exclusive_scans
-from .space import Index, Refine, Space, unravel
+from .space import Index, Refine, Space, contiguous, unravel
 from .views import VIEWS
 
 FLOATS = ("float32", "float16", "bfloat16")
+OTHERS = CHANNEL_OPS | POOLS
 MAX_PIECES = 8  # stores that one thread makes for one output
 
 
@@ -123,8 +125,8 @@ class Lowerer:
             return VIEWS[name](self, node, output, index)
         if name in REDUCTIONS:
             return REDUCTIONS[name](self, node, output, index)
-        if name in CHANNEL_OPS:
-            return CHANNEL_OPS[name](self, node, output, index)
+        if name in OTHERS:
+            return OTHERS[name](self, node, output, index)
         if name in POINTWISE and output == 0:
             args = [self.operand(a, index) for a in node.args]
             kwargs = {
@@ -164,7 +166,7 @@ def _check_dtypes(graph: Graph) -> None:
             raise Unsupported(
                 f"input {i.name} is {i.spec.dtype}: the recipes cover float32, float16, bfloat16 and bool masks"
             )
-        if _contiguous(i.spec.shape) != i.spec.strides and math.prod(i.spec.shape) > 1:
+        if contiguous(i.spec.shape) != i.spec.strides and math.prod(i.spec.shape) > 1:
             raise Unsupported(f"input {i.name} is not contiguous: the recipes cover contiguous tensors")
         if math.prod(i.spec.shape) >= 2**31:
             raise Unsupported(f"input {i.name} has 2**31 elements or more: the recipes index with 32 bits")
@@ -180,14 +182,6 @@ def _check_dtypes(graph: Graph) -> None:
         raise Unsupported("forward returns no tensor")
     if all(math.prod(i.spec.shape) == 1 for i in graph.inputs):
         raise Unsupported("forward works on single elements: a kernel has nothing to gain there")
-
-
-def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
 
 
 def _lower_in(graph: Graph, space: Space, shape: Geometry) -> Program:

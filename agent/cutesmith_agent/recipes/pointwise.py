@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .accesses import Access, Tensors, pointer, tensors_of
-from .ir import Expr
+from .ir import Expr, Pool, arguments, walk
 from .layout import coalesce, layout_text, vector_width, widest_vector
 from .lowering import Program
+from .pool_text import pool_functions
 from .text import Writer, helpers, loads_of
 
+WINDOWED = ((256, 1), (256, 2), (128, 1), (512, 1))  # threads, steps where results are of windows
 MANY_OPERANDS = 8  # views of tensors that a thread reads or writes
 
 
@@ -39,8 +41,12 @@ def schedules(program: Program) -> tuple[PointwiseSchedule, ...]:
     vector = widest_vector(program)
     roots = tuple(s.expr for s in program.stores)
     tensors = tensors_of(program, loads_of(roots))
+    windowed = {id(pool.load) for pool in pools_of(roots)}
     for access in tensors.views:
-        vector = vector_width(access.columns, access.offset, (), vector, closed=False)
+        if id(access.load) not in windowed:
+            vector = vector_width(access.columns, access.offset, (), vector, closed=False)
+    if windowed:
+        return tuple(PointwiseSchedule(t, v, k) for v in dict.fromkeys((1, vector)) for t, k in WINDOWED)
     if len(tensors.views) >= MANY_OPERANDS:
         shapes = (
             ((1024, 1), (128, 1), (64, 1), (512, 1), (256, 1))
@@ -68,19 +74,57 @@ def emit(program: Program, name: str, *, fast: bool) -> KernelText:
     roots = tuple(s.expr for s in program.stores)
     loads = loads_of(roots)
     tensors = tensors_of(program, loads)
-    maths = _maths(roots, tensors, fast=fast)
-    return KernelText((*maths, "", *_kernel(tensors, name), "", *_host(program, tensors, name)), tensors)
+    operands = _operands(roots, tensors)
+    maths = _maths(roots, operands, fast=fast)
+    windows = [line for o in operands if o.pool for line in pool_functions(program, o.pool, o.read)]
+    lines = (*maths, "", *windows, *_kernel(tensors, operands, name), "", *_host(program, tensors, roots, name))
+    return KernelText(lines, tensors)
 
 
-def _maths(roots: tuple[Expr, ...], tensors: Tensors, *, fast: bool) -> list[str]:
+@dataclass(frozen=True)
+class Operand:
+    """What a result element is computed from: an element of a tensor, or a window of it."""
+
+    local: str
+    access: Access
+    read: str  # the function that reads it
+    pool: Pool | None = None
+
+    @property
+    def expr(self) -> Expr:
+        found = self.pool or self.access.load
+        assert found is not None
+        return found
+
+    @property
+    def text(self) -> str:
+        if self.access.per_column or self.pool:
+            return f"{self.read}({self.access.gmem}, chunk, width, steps)"
+        return f"{self.access.gmem}[0].to(cutlass.Float32)"
+
+
+def pools_of(roots: tuple[Expr, ...]) -> tuple[Pool, ...]:
+    return tuple(e for e in walk(roots) if isinstance(e, Pool))
+
+
+def _operands(roots: tuple[Expr, ...], tensors: Tensors) -> tuple[Operand, ...]:
+    read = {id(a) for e in walk(roots) if not isinstance(e, Pool) for a in arguments(e)} | {id(r) for r in roots}
+    loads = [Operand(a.local, a, "load") for a in tensors.loads if id(a.load) in read]
+    places = {id(a.load): a for a in tensors.loads}
+    pools = pools_of(roots)
+    names = ["pooled" if len(pools) == 1 else f"pooled_{k}" for k in range(len(pools))]
+    windows = [Operand(n, places[id(p.load)], f"pool{n[6:]}", p) for n, p in zip(names, pools, strict=True)]
+    return (*loads, *windows)
+
+
+def _maths(roots: tuple[Expr, ...], operands: tuple[Operand, ...], *, fast: bool) -> list[str]:
     writer = Writer(fast)
-    for access in tensors.loads:
-        assert access.load is not None
-        writer.names[id(access.load)] = access.local
-        writer.taken.add(access.local)
+    for operand in operands:
+        writer.names[id(operand.expr)] = operand.local
+        writer.taken.add(operand.local)
     writer.count(roots)
     results = [writer.write(r) for r in roots]
-    parameters = ", ".join(a.local for a in tensors.loads)
+    parameters = ", ".join(o.local for o in operands)
     staged = ["@cute.jit"] if any(" if " in line for line in (*writer.lines, *results)) else []
     return [
         *helpers([*writer.lines, *results]),
@@ -92,22 +136,24 @@ def _maths(roots: tuple[Expr, ...], tensors: Tensors, *, fast: bool) -> list[str
     ]
 
 
-def _kernel(tensors: Tensors, name: str) -> list[str]:
-    operands = ", ".join(
-        f"load({a.gmem}, chunk, width, steps)" if a.per_column else f"{a.gmem}[0].to(cutlass.Float32)"
-        for a in tensors.loads
-    )
+_LOAD = (
+    "def load(g, chunk, width, steps):",
+    '    """This thread\'s elements of `g` in fp32: `steps` accesses of `width`, a block apart."""',
+    "    tiles = cute.zipped_divide(g, (width,))",
+    "    fragment = cute.make_rmem_tensor((width, steps), g.element_type)",
+    "    for step in range(steps):",
+    "        cute.autovec_copy(tiles[None, chunk + step * THREADS], fragment[None, step])",
+    "    return fragment.load().to(cutlass.Float32)",
+    "",
+)
+
+
+def _kernel(tensors: Tensors, read: tuple[Operand, ...], name: str) -> list[str]:
+    operands = ", ".join(o.text for o in read)
     results = ", ".join(a.local for a in tensors.stores)
     first = tensors.stores[0].gmem
     return [
-        "def load(g, chunk, width, steps):",
-        '    """This thread\'s elements of `g` in fp32: `steps` accesses of `width`, a block apart."""',
-        "    tiles = cute.zipped_divide(g, (width,))",
-        "    fragment = cute.make_rmem_tensor((width, steps), g.element_type)",
-        "    for step in range(steps):",
-        "        cute.autovec_copy(tiles[None, chunk + step * THREADS], fragment[None, step])",
-        "    return fragment.load().to(cutlass.Float32)",
-        "",
+        *(_LOAD if any(o.read == "load" for o in read) else ()),
         "def store(result, g, chunk, width, steps):",
         "    tiles = cute.zipped_divide(g, (width,))",
         "    fragment = cute.make_rmem_tensor((width, steps), g.element_type)",
@@ -133,13 +179,15 @@ def _kernel(tensors: Tensors, name: str) -> list[str]:
     ]
 
 
-def _host(program: Program, tensors: Tensors, name: str) -> list[str]:
+def _host(program: Program, tensors: Tensors, roots: tuple[Expr, ...], name: str) -> list[str]:
     arguments = ", ".join(f"{p}: cute.Tensor" for p in parameters(tensors))
     first = tensors.stores[0]
     pieces = sum(1 for s in tensors.stores if s.param == first.param)
     size = f"cute.size({first.param})" + (f" // {pieces}" if pieces > 1 else "")
-    layouts = {text: f"layout_{k}" for k, text in enumerate(dict.fromkeys(_layout(program, a) for a in tensors.views))}
-    views = [f"    {a.gmem} = cute.make_tensor({pointer(a)}, {layouts[_layout(program, a)]})" for a in tensors.views]
+    windowed = {id(pool.load) for pool in pools_of(roots)}
+    places = {a.gmem: _flat(a) if id(a.load) in windowed else _layout(program, a) for a in tensors.views}
+    layouts = {text: f"layout_{k}" for k, text in enumerate(dict.fromkeys(places.values()))}
+    views = [f"    {a.gmem} = cute.make_tensor({pointer(a)}, {layouts[places[a.gmem]]})" for a in tensors.views]
     return [
         "@cute.jit",
         f"def {name}({arguments}, stream: CUstream):",
@@ -161,6 +209,11 @@ def _layout(program: Program, access: Access) -> str:
     at = access.load or access.store
     assert at is not None
     return layout_text(coalesce(program.sizes, at.strides), "n")
+
+
+def _flat(access: Access) -> str:
+    """All of the tensor, in order."""
+    return f"cute.make_layout(cute.size({access.param}))"
 
 
 def parameters(tensors: Tensors) -> tuple[str, ...]:

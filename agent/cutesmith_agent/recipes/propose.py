@@ -35,6 +35,8 @@ def propose(inspection: Inspection, target: Target) -> Proposal:
 
 
 def _check(program: Program) -> None:
+    if program.has_reductions and pointwise.pools_of(tuple(s.expr for s in program.stores)):
+        raise Unsupported("no recipe covers pooling next to a reduction or a scan")
     for store in program.stores:
         dtype = output_spec(program.graph, program.graph.outputs[store.output]).dtype
         if isinstance(store.expr, Const):

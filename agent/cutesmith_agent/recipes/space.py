@@ -130,3 +130,12 @@ def _split(space: Space, index: Index, size: int) -> tuple[Index, Index]:
     if space.span(low)[1] >= size:
         raise ValueError("dimensions that do not line up")
     return low, Index(tuple(outer), index.offset // size)
+
+
+def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of a tensor of this shape without gaps."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import torch
 
 from cutesmith_agent.recipes.geometry import output_spec
-from cutesmith_agent.recipes.ir import Const, Expr, Load, Op, Reduce, Scan, walk
+from cutesmith_agent.recipes.ir import Const, Expr, Load, Op, Pool, Reduce, Scan, WindowDim, walk
 from cutesmith_agent.recipes.lowering import Program
 
 BINARY = {
@@ -74,6 +75,8 @@ def _value(
         return torch.full((1, 1), e.value, dtype=torch.float64)
     if isinstance(e, Load):
         return tensors[e.name].double().flatten()[_flat(places, e.strides, e.offset)]
+    if isinstance(e, Pool):
+        return _pool(e, places, tensors[e.load.name].double().flatten())
     if isinstance(e, Reduce):
         return REDUCE[e.kind](values[id(e.arg)].expand(places[0].shape))
     if isinstance(e, Scan):
@@ -94,3 +97,30 @@ def _scan(e: Scan, x: torch.Tensor) -> torch.Tensor:
         x = torch.cat([torch.full_like(x[:, :1], neutral), x[:, :-1]], -1)
     x = x.cumsum(-1) if e.kind == "sum" else x.cumprod(-1)
     return x.flip(-1) if e.reverse else x
+
+
+def _pool(e: Pool, places: list[torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    plane = _affine(places, e.terms, e.offset)
+    result = torch.full(plane.shape, -math.inf if e.kind == "max" else 0.0, dtype=torch.float64)
+    for taps in itertools.product(*(range(w.taps) for w in e.windows)):
+        at, inside = plane, torch.ones_like(plane, dtype=torch.bool)
+        for tap, w in zip(taps, e.windows, strict=True):
+            here = _affine(places, w.terms, w.offset) + tap * w.dilation
+            inside = inside & (here >= 0) & (here < w.size)
+            at = at + here.clamp(0, w.size - 1) * w.stride
+        merged = torch.maximum(result, x[at]) if e.kind == "max" else result + x[at]
+        result = torch.where(inside, merged, result)
+    if e.kind == "max":
+        return result
+    return result / (e.divisor or math.prod(_count(places, w, whole=e.whole) for w in e.windows))
+
+
+def _count(places: list[torch.Tensor], w: WindowDim, *, whole: bool) -> torch.Tensor:
+    """Places of a window that a mean counts, in one dimension."""
+    first = _affine(places, w.terms, w.offset)
+    last = first + w.taps
+    return last.clamp(max=w.size + w.padding) - first if whole else last.clamp(max=w.size) - first.clamp(min=0)
+
+
+def _affine(places: list[torch.Tensor], terms: tuple[tuple[int, int], ...], offset: int) -> torch.Tensor:
+    return sum((places[k] * c for k, c in terms), torch.full_like(places[0], offset))

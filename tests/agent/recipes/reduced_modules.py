@@ -1,4 +1,4 @@
-"""Modules whose rows are not the last dimensions: norms of channels, reductions over any dimension; with inputs."""
+"""Norms of channels, reductions over any dimension, scans and pooling; each module with its inputs."""
 
 from functools import partial
 
@@ -216,7 +216,42 @@ class MiddleScan(nn.Module):
         return torch.cumsum(x, 1)
 
 
+class PaddedMaximum(nn.Module):
+    def forward(self, x):
+        return F.relu(F.max_pool2d(x, 3, 2, 1)) + 1
+
+
+class DilatedMaximum(nn.Module):
+    def forward(self, x):
+        return F.max_pool1d(x, 8, 1, 4, dilation=3, ceil_mode=True)
+
+
+class VolumeMaximum(nn.Module):
+    def forward(self, x):
+        return F.max_pool3d(x, 2, 2)
+
+
+class PaddedMean(nn.Module):
+    """The last windows reach past the padding, which counts; what is past it does not."""
+
+    def forward(self, x):
+        return F.avg_pool2d(x, 3, 2, 1, ceil_mode=True)
+
+
+class MeanInside(nn.Module):
+    def forward(self, x):
+        return F.avg_pool2d(x, (2, 3), (2, 1), (0, 1), count_include_pad=False)
+
+
+class DividedMean(nn.Module):
+    def forward(self, x):
+        return F.avg_pool3d(x, 2, 2, divisor_override=3)
+
+
 SHAPES = {
+    "DilatedMaximum": (2, 3, 70),
+    **dict.fromkeys(("VolumeMaximum", "DividedMean"), (2, 3, 6, 4, 9)),
+    **dict.fromkeys(("PaddedMaximum", "PaddedMean", "MeanInside"), (2, 3, 13, 16)),
     **dict.fromkeys(("ScanOfExponentials", "ScanFromTheEnd", "ScanWithoutItself"), (5, 37)),
     **dict.fromkeys(("EvalBatchNorm1d", "BatchStatistics1d", "OneGroup", "FirstProduct"), (20, 12)),
     "EvalBatchNorm3d": (2, 4, 3, 5, 2),

@@ -1,0 +1,96 @@
+"""Pooling: what one output element is, as a window of an input."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+from cutesmith_evaluator.types import GraphInput, Node, Ref
+
+from .contract import Unsupported
+from .ir import Expr, WindowDim
+from .space import Index, contiguous
+from .views import integers, source
+
+if TYPE_CHECKING:
+    from .lowering import Lowerer
+
+Emit = Callable[["Lowerer", Node, int, tuple[Index, ...]], Expr]
+RESHAPES = ("view", "reshape", "_unsafe_view", "unsqueeze", "squeeze", "flatten", "unflatten")
+MOST_TAPS = 256  # elements of a window: each is a line of machine code
+
+
+def _argument(node: Node, position: int, default: object) -> object:
+    return node.args[position] if position < len(node.args) else default
+
+
+def _per_dim(node: Node, position: int, dims: int, default: tuple[int, ...]) -> tuple[int, ...]:
+    values = integers(_argument(node, position, ()))  # type: ignore[arg-type]
+    values = values or default
+    return values * dims if len(values) == 1 else values
+
+
+def _pool(kind: Literal["max", "mean"], dims: int) -> Emit:
+    def emit(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
+        if output:
+            raise Unsupported(f"no recipe covers the indices that {node.op} returns", line=node.line)
+        size = _per_dim(node, 1, dims, ())
+        stride = _per_dim(node, 2, dims, size)
+        padding = _per_dim(node, 3, dims, (0,) * dims)
+        dilation = _per_dim(node, 4, dims, (1,) * dims) if kind == "max" else (1,) * dims
+        whole = bool(_argument(node, 5, True)) if kind == "mean" else True
+        override = _argument(node, 6, None) if kind == "mean" else None
+        spec = lowerer.spec(source(node))
+        strides = contiguous(spec.shape)
+        windows = []
+        for d in range(dims):
+            at = len(spec.shape) - dims + d
+            start = lowerer.space.fix(index[at], lowerer.fixed).times(stride[d]).plus(-padding[d])
+            windows.append(
+                WindowDim(start.terms, start.offset, size[d], dilation[d], spec.shape[at], strides[at], padding[d])
+            )
+        plane = Index()
+        for d in range(len(spec.shape) - dims):
+            plane = plane.add(lowerer.space.fix(index[d], lowerer.fixed).times(strides[d]))
+        return _leaf(lowerer, node, kind, plane, tuple(windows), whole=whole, override=override)
+
+    return emit
+
+
+def _leaf(
+    lowerer: Lowerer,
+    node: Node,
+    kind: Literal["max", "mean"],
+    plane: Index,
+    windows: tuple[WindowDim, ...],
+    *,
+    whole: bool,
+    override: object,
+) -> Expr:
+    taps = math.prod(window.taps for window in windows)
+    if taps > MOST_TAPS:
+        raise Unsupported(f"no recipe covers {node.op} over windows of {taps} elements", line=node.line)
+    given = _input_of(lowerer, source(node))
+    if given is None:
+        raise Unsupported(f"no recipe covers {node.op} of a computed tensor", line=node.line)
+    if override is not None and not isinstance(override, int):
+        raise Unsupported(f"no recipe covers {node.op} with this divisor", line=node.line)
+    coefficients = dict(plane.terms)
+    strides = tuple(coefficients.get(k, 0) for k in range(len(lowerer.space.factors)))
+    load = lowerer.builder.load(given.name, given.spec.dtype, strides, 0)
+    place = (plane.terms, plane.offset)
+    return lowerer.builder.pool(kind, load, place, windows, whole=whole, divisor=override)
+
+
+def _input_of(lowerer: Lowerer, ref: Ref) -> GraphInput | None:
+    """The graph input that a value is another shape of."""
+    while ref.name in lowerer.nodes and lowerer.nodes[ref.name].op.split(".")[1] in RESHAPES:
+        ref = source(lowerer.nodes[ref.name])
+    return lowerer.inputs.get(ref.name)
+
+
+POOLS: dict[str, Emit] = {
+    **{f"max_pool{d}d_with_indices": _pool("max", d) for d in (2, 3)},
+    **{f"avg_pool{d}d": _pool("mean", d) for d in (1, 2, 3)},
+}
