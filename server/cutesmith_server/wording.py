@@ -85,14 +85,14 @@ def conditions(measured: Timing) -> str:
 
 
 def limits(profile: Profile) -> str:
-    """What limits a kernel and where it stands: "memory; at 91% of what a copy in the same run allows"."""
+    """What limits a kernel and where it stands: "memory; 91% of the speed that a copy … allows (0.064 ms)"."""
     place = profile.roofline
     what = f"{profile.limiter}" if profile.limiter else "not known"
     if place is None:
         return what
     if place.reached is None:
         return f"{what}; {place.floor_ms:.3g} ms at best, by {place.basis} (not measured)"
-    return f"{what}; {place.floor_ms:.3g} ms at best, {place.reached:.0%} of which is reached, by {place.basis}"
+    return f"{what}; {place.reached:.0%} of the speed that {place.basis} allows ({place.floor_ms:.3g} ms)"
 
 
 def hint(found: Hint) -> str:

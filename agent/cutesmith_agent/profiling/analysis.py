@@ -28,9 +28,10 @@ def analysed(candidate: Candidate, graph: Graph, arch: str, source: str) -> Cand
 def roofline(candidate: Candidate, graph: Graph, arch: str) -> Roofline | None:
     """By the copy's bandwidth where one was measured beside the candidate, else by the arch's; None: neither known."""
     memory, cores, timing = MEMORY.get(arch), CORES.get(arch), candidate.timing
-    if not graph.bytes or (timing is None and memory is None):
+    is_timed = timing is not None and timing.copy_gbps > 0
+    if not graph.bytes or not (is_timed or memory):
         return None
-    if timing is not None:
+    if timing is not None and is_timed:
         bandwidth, basis = timing.copy_gbps * 1e9, f"a copy on {timing.device} in the same run"
     else:
         assert memory is not None

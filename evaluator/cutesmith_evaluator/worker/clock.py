@@ -16,6 +16,7 @@ Call = Callable[[], object]
 
 _LEAD_MS = 1.0  # of sleep on the device before a sample, in which the host launches it
 _LEAST_FLUSH = 128 << 20  # bytes
+_LEAST_MS = 1e-6  # of a sample: ratios are taken, and a call may launch nothing
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Clock:
         self._record(self._end)
         self._synchronize()
         del result
-        return self._elapsed(self._start, self._end)
+        return max(self._elapsed(self._start, self._end), _LEAST_MS)
 
     def batch(self, call: Call, calls: int) -> Batch:
         """Calls back to back, caches warm."""
