@@ -31,12 +31,18 @@ class CuteSmithServer(LanguageServer):
     def __init__(self) -> None:
         super().__init__(protocol.SERVER_NAME, VERSION, protocol_cls=CuteSmithProtocol)
         self.studio = Studio(self)
+        self._is_reporting = False
 
     def report_server_error(self, error: Exception, source: ServerErrors) -> None:
         """One sentence for the user; a request's own answer carries its error already."""
         log.error("%s: %s", source.__name__, error)
-        if source is not FeatureRequestError:
+        if source is FeatureRequestError or self._is_reporting:
+            return  # what cannot be sent cannot be told either
+        self._is_reporting = True
+        try:
             self.studio.client.refuse("CuteSmith could not handle a message of the editor: see its log.")
+        finally:
+            self._is_reporting = False
 
 
 def create_server() -> CuteSmithServer:

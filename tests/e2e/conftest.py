@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hanging_job import HANGS
+from two_kernels import PAIR
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -60,6 +61,32 @@ def offered(_finished_job: tuple[Path, Path]) -> Path:
     shutil.rmtree(root)
     shutil.copytree(copy, root)
     return root
+
+
+@pytest.fixture(scope="session")
+def pair_jobs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A project with one finished job on each class of pair.py, and a copy of it."""
+    folder = tmp_path_factory.mktemp("pair")
+    root = folder / "project"
+    root.mkdir()
+    (root / "pyproject.toml").write_text("")
+    (root / "pair.py").write_text(PAIR)
+    for name in ("First", "Second"):
+        command = [sys.executable, "-m", "cutesmith_server", "optimize", f"{root / 'pair.py'}::{name}"]
+        run = subprocess.run(
+            [*command, "--arch", "sm_90a", "--device", "none"], capture_output=True, text=True, check=False
+        )
+        assert run.returncode == 4, run.stderr
+    return root, Path(shutil.copytree(root, folder / "copy"))
+
+
+@pytest.fixture
+def pair(pair_jobs: tuple[Path, Path]) -> Path:
+    """A file with two classes, each with a kernel on offer."""
+    root, copy = pair_jobs
+    shutil.rmtree(root)
+    shutil.copytree(copy, root)
+    return root / "pair.py"
 
 
 def _new_project(root: Path) -> Path:

@@ -3,61 +3,16 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from scripted_editor import Editor, editor
+from two_kernels import PAIR
 
 TRUSTED = {"trusted": True, "archs": ["sm_90a"], "device": "none"}
 DECIDE = ["compiled, not validated", "Review", "Accept", "Reject"]
-PAIR = """\
-import torch
-from torch import nn
-
-
-class First(nn.Module):
-    def forward(self, x):
-        return torch.relu(x) * 2.0
-
-
-class Second(nn.Module):
-    def forward(self, x):
-        return torch.tanh(x) + 1.0
-
-
-def get_inputs():
-    return [torch.randn(64, 256)]
-"""
 TESTS = Path(__file__).parents[1]
-
-
-@pytest.fixture(scope="module")
-def jobs_done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("pair")
-    root = folder / "project"
-    root.mkdir()
-    (root / "pyproject.toml").write_text("")
-    (root / "pair.py").write_text(PAIR)
-    for name in ("First", "Second"):
-        command = [sys.executable, "-m", "cutesmith_server", "optimize", f"{root / 'pair.py'}::{name}"]
-        run = subprocess.run(
-            [*command, "--arch", "sm_90a", "--device", "none"], capture_output=True, text=True, check=False
-        )
-        assert run.returncode == 4, run.stderr
-    return root, Path(shutil.copytree(root, folder / "copy"))
-
-
-@pytest.fixture
-def pair(jobs_done: tuple[Path, Path]) -> Path:
-    """A file with two classes, each with a kernel on offer."""
-    root, copy = jobs_done
-    shutil.rmtree(root)
-    shutil.copytree(copy, root)
-    return root / "pair.py"
 
 
 async def opened(session: Editor, pair: Path) -> str:

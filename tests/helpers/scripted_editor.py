@@ -63,6 +63,7 @@ class Editor:
             feature(types.WINDOW_SHOW_MESSAGE_REQUEST)(lambda params: self._on_question(params))
         feature(types.WORKSPACE_APPLY_EDIT)(lambda params: self._on_apply_edit(params))
         feature(types.WORKSPACE_CODE_LENS_REFRESH)(lambda params: self._on_lens_refresh(params))
+        feature(types.WORKSPACE_INLAY_HINT_REFRESH)(lambda params: None)
         feature(types.CLIENT_REGISTER_CAPABILITY)(lambda params: self._on_register(params))
         feature("cutesmith/jobChanged")(lambda params: self._on_job_changed(params))
 

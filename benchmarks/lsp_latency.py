@@ -1,0 +1,225 @@
+"""How fast the language server answers while somebody types and jobs run, next to two other Python servers.
+
+For `--seconds` each: 20 edits a second in the middle of a 5,000-line file; after every edit the server's outline (ours:
+the lenses; theirs: document symbols), after every fifth a hover, and from ours code actions too. Ours has jobs running
+and others waiting all the while. Then single edits in a 20,000-line file, and ten idle seconds. In milliseconds, from
+sending a request to its answer; CPU is of one core, memory resident. Rewrites results/lsp_latency.jsonl.
+
+`--peers`: a Python that has jedi-language-server and python-lsp-server; without it one is made in a temporary venv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from lsp_wire import Connection
+from records import RESULTS, append_line
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+PEERS = {"jedi-language-server": "jedi-language-server", "python-lsp-server": "pylsp"}  # package: its command
+EDITS_PER_S = 20.0
+HOVER = "textDocument/hover"
+MODULE = """\
+class Module{n}(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.proj = nn.Linear(width, width)
+
+    def forward(self, x):
+        return torch.relu(self.proj(x)) + x * {n}
+
+
+"""
+FUNCTION = """\
+def helper_{n}(values):
+    total = 0
+    for value in values:
+        if value > {n}:
+            total += value * 2
+        else:
+            total -= 1
+    return {{"total": total, "name": "{n}"}}
+
+
+"""
+
+
+def text_of(lines: int) -> str:
+    parts = [(MODULE if n % 50 == 0 else FUNCTION).format(n=n) for n in range(lines // 10)]
+    return "import torch\nfrom torch import nn\n\n\n" + "".join(parts)
+
+
+class Typist:
+    """Types one letter after another into the name of a helper, and asks as an editor does."""
+
+    def __init__(self, connection: Connection, path: Path, lines: int, outline: str) -> None:
+        self.connection, self.uri, self.outline = connection, path.as_uri(), outline
+        self.version = 1
+        self.seconds: dict[str, list[float]] = defaultdict(list)
+        text = text_of(lines)
+        path.write_text(text)
+        before = text[: text.index(f"helper_{lines // 20 + 1}(")]
+        self.line, self.column = before.count("\n"), len(before.rpartition("\n")[2])
+        item = {"uri": self.uri, "languageId": "python", "version": 1, "text": text}
+        connection.notify("textDocument/didOpen", {"textDocument": item})
+
+    def edit(self) -> None:
+        self.version += 1
+        place = {"line": self.line, "character": self.column}
+        changes = [{"range": {"start": place, "end": place}, "text": "x"}]
+        self.connection.notify(
+            "textDocument/didChange",
+            {"textDocument": {"uri": self.uri, "version": self.version}, "contentChanges": changes},
+        )
+
+    async def ask(self, method: str, **more: Any) -> Any:
+        started = time.perf_counter()
+        answer = await self.connection.request(method, {"textDocument": {"uri": self.uri}, **more})
+        self.seconds[method].append(time.perf_counter() - started)
+        return answer
+
+    async def type_for(self, seconds: float, *, with_actions: bool) -> None:
+        """As an editor does, it asks nothing again before it was answered."""
+        end, number = time.perf_counter() + seconds, 0
+        here = {"line": 4, "character": 8}  # the first class's name
+        around = {"range": {"start": here, "end": here}, "context": {"diagnostics": []}}
+        wanted: list[tuple[str, int, dict[str, Any]]] = [(self.outline, 1, {}), (HOVER, 5, {"position": here})]
+        wanted += [("textDocument/codeAction", 5, around)] if with_actions else []
+        asked: dict[str, asyncio.Task[Any]] = {}
+        while time.perf_counter() < end:
+            due = time.perf_counter() + 1 / EDITS_PER_S
+            self.edit()
+            for method, every, more in wanted:
+                if number % every == 0 and (method not in asked or asked[method].done()):
+                    asked[method] = asyncio.create_task(self.ask(method, **more))
+            number += 1
+            await asyncio.sleep(max(due - time.perf_counter(), 0))
+        await asyncio.gather(*asked.values())
+
+
+def figures(seconds: Sequence[float]) -> dict[str, float]:
+    found = sorted(each * 1e3 for each in seconds)
+    at = {"p50": 0.5, "p99": 0.99}
+    return {name: round(found[min(int(len(found) * each), len(found) - 1)], 2) for name, each in at.items()} | {
+        "max": round(found[-1], 2),
+        "requests": len(found),
+    }
+
+
+async def measure_ours(folder: Path, seconds: float) -> dict[str, Any]:
+    connection = await Connection.start([sys.executable, "-m", "cutesmith_server", "serve"], folder)
+    await connection.initialize(folder, {"trusted": True, "device": "none"})
+    typist = Typist(connection, folder / "large.py", 5000, "textDocument/codeLens")
+    await typist.ask("textDocument/codeLens")
+    jobs = await start_jobs(connection, folder)
+    typist.seconds.clear()
+    before = connection.cpu_s()
+    await typist.type_for(seconds, with_actions=True)
+    busy = connection.cpu_s() - before
+    states = await connection.request("cutesmith/jobs", {})
+    unfinished = sum(each["state"] == "running" for each in states["jobs"])
+    row = {"cpu": round(busy / seconds, 3), "peak_mb": connection.peak_mb(), "jobs": jobs, "unfinished": unfinished}
+    for each in states["jobs"]:
+        if each["state"] == "running":
+            argument = {"uri": each["uri"], "class": each["class"]}
+            cancel = {"command": "cutesmith.cancel", "arguments": [argument]}
+            await connection.request("workspace/executeCommand", cancel)
+    requests = {method: figures(each) for method, each in typist.seconds.items()}
+    row |= {"requests": requests, "edit_20000_lines": await single_edits(connection, folder)}
+    await asyncio.sleep(2)
+    before = connection.cpu_s()
+    await asyncio.sleep(10)
+    row["idle_cpu"] = round((connection.cpu_s() - before) / 10, 4)
+    row["peak_mb"] = connection.peak_mb()
+    await connection.close()
+    return row
+
+
+async def start_jobs(connection: Connection, folder: Path) -> int:
+    """Every example's job; those that find no place wait."""
+    started = 0
+    for path in sorted(EXAMPLES.glob("*.py")):
+        copy = Path(shutil.copy(path, folder))
+        item = {"uri": copy.as_uri(), "languageId": "python", "version": 1, "text": copy.read_text()}
+        connection.notify("textDocument/didOpen", {"textDocument": item})
+        for lens in await connection.request("textDocument/codeLens", {"textDocument": {"uri": copy.as_uri()}}) or ():
+            command = {"command": "cutesmith.generate", "arguments": lens["command"]["arguments"]}
+            started += await connection.request("workspace/executeCommand", command) is not None
+    return started
+
+
+async def single_edits(connection: Connection, folder: Path) -> dict[str, float]:
+    """One letter, and the lenses of the text with it."""
+    typist = Typist(connection, folder / "huge.py", 20_000, "textDocument/codeLens")
+    await typist.ask("textDocument/codeLens")
+    typist.seconds.clear()
+    for _ in range(100):
+        typist.edit()
+        await typist.ask("textDocument/codeLens")
+        await asyncio.sleep(0.05)
+    return figures(typist.seconds["textDocument/codeLens"])
+
+
+async def measure_peer(command: Path, folder: Path, seconds: float) -> dict[str, Any]:
+    connection = await Connection.start([str(command)], folder)
+    await connection.initialize(folder, {})
+    outline = "textDocument/documentSymbol"
+    typist = Typist(connection, folder / "large.py", 5000, outline)
+    await typist.ask(outline)
+    typist.seconds.clear()
+    before = connection.cpu_s()
+    started = time.perf_counter()
+    await typist.type_for(seconds, with_actions=False)
+    busy, took = connection.cpu_s() - before, time.perf_counter() - started
+    row = {"cpu": round(busy / took, 3), "peak_mb": connection.peak_mb(), "took_s": round(took, 1)}
+    row["requests"] = {method: figures(each) for method, each in typist.seconds.items()}
+    await connection.close()
+    return row
+
+
+def peers_python(given: Path | None, scratch: Path) -> Path:
+    if given is not None:
+        return given
+    venv.create(scratch / "peers", with_pip=True)
+    python = scratch / "peers" / "bin" / "python"
+    subprocess.run([str(python), "-m", "pip", "install", "--quiet", *PEERS], check=True)
+    return python
+
+
+async def main(arguments: argparse.Namespace) -> None:
+    results = RESULTS / "lsp_latency.jsonl"
+    results.unlink(missing_ok=True)
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start"
+    common = {"date": date.today().isoformat(), "machine": machine, "seconds": arguments.seconds}
+    with tempfile.TemporaryDirectory(prefix="cutesmith-latency-") as name:
+        folder = Path(name) / "project"
+        folder.mkdir()
+        (folder / "pyproject.toml").write_text("")
+        python = peers_python(arguments.peers, Path(name))
+        rows = {"cutesmith": await measure_ours(folder, arguments.seconds)}
+        for server, command in PEERS.items():
+            rows[server] = await measure_peer(python.with_name(command), folder, arguments.seconds)
+    for server, row in rows.items():
+        append_line(results, common | {"server": server} | row)
+        print(server, row)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--peers", type=Path)
+    asyncio.run(main(parser.parse_args()))
