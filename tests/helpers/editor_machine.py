@@ -55,6 +55,7 @@ class EditorMachine(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.touched: set[str] = set()  # written from outside under an open buffer
         self.worked: set[tuple[str, str]] = set()  # had a job of this server
+        self.is_stopped = False
         self.seen: dict[str, str] = {}  # the text that the server was last asked about
         self.elsewhere: set[tuple[str, str]] = set()  # had a job that this server has not read of
         self.capabilities = VS_CODE
@@ -66,6 +67,7 @@ class EditorMachine(RuleBasedStateMachine):
         )
         self.session = self._await(self.context.__aenter__())
         self.session.answers = {"never run": "Accept"}
+        self.is_stopped = False
         self.worked.clear()
         self.elsewhere.clear()
         self.seen.clear()
@@ -74,6 +76,7 @@ class EditorMachine(RuleBasedStateMachine):
         self.touched.clear()
 
     def _stop(self) -> None:
+        self.is_stopped = True  # once: a shutdown that hangs is to be seen as that
         self._await(self.context.__aexit__(None, None, None))
 
     def _await(self, work: Coroutine[Any, Any, T]) -> T:
@@ -84,7 +87,8 @@ class EditorMachine(RuleBasedStateMachine):
         return self.loop.run_until_complete(bounded())
 
     def teardown(self) -> None:
-        self._stop()
+        if not self.is_stopped:
+            self._stop()
         self.loop.close()
 
     # What the machine knows

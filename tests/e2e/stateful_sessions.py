@@ -1,4 +1,6 @@
-"""Random editor sessions (tests/helpers/editor_machine.py); FUZZ_STEPS and FUZZ_SEED set how many and which."""
+"""Random editor sessions (tests/helpers/editor_machine.py); FUZZ_STEPS and FUZZ_SEED set how many and which.
+
+Not among the tests that every change runs: minutes on a busy machine. `make fuzz-editor` runs it."""
 
 from __future__ import annotations
 
