@@ -30,7 +30,7 @@ def finalise(bench: Bench, subject: Subject, draft: Candidate, kernel: Path, wit
             return _told(mirror, draft)
         source = with_header(_source(draft), measured_header(draft, bench.environment))
         stored = bench.journal.store.save_source(bench.journal.job, candidate_id(source), kernel.stem, source)
-        final = replace(draft, id=candidate_id(source), path=str(stored))
+        final = replace(draft, id=candidate_id(source), path=str(stored), draft=draft.id)
         proved = _proved(bench, final, subject.patched(mirror, kernel, source))
         return _told(mirror, bench.run(proved, bench.confirm))
 
@@ -63,7 +63,7 @@ def _with_compiled_header(bench: Bench, draft: Candidate, kernel: Path, with_hea
     if source == _source(draft):
         return draft
     stored = bench.journal.store.save_source(bench.journal.job, candidate_id(source), kernel.stem, source)
-    final = replace(draft, id=candidate_id(source), path=str(stored), resources=())
+    final = replace(draft, id=candidate_id(source), path=str(stored), resources=(), draft=draft.id)
     return bench.run(final, bench.guards, bench.compile)
 
 
@@ -75,7 +75,7 @@ def _with_emulated_header(
         return proved
     source = with_header(_source(proved), emulated_header(proved, bench))
     stored = bench.journal.store.save_source(bench.journal.job, candidate_id(source), kernel.stem, source)
-    final = replace(proved, id=candidate_id(source), path=str(stored))
+    final = replace(proved, id=candidate_id(source), path=str(stored), draft=proved.draft or proved.id)
     patched = subject.patched(mirror, kernel, source)
     again = bench.run(final, bench.guards, lambda one: bench.validate(one, patched=patched, quick=True))
     if not again.ok:

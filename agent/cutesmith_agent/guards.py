@@ -8,11 +8,13 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+from cutesmith_agent.printable import hidden_line
 from cutesmith_evaluator.guards.static import Signature, judge
 from cutesmith_evaluator.guards.torch_names import MANTISSA
 from cutesmith_evaluator.types import Finding, Graph
 
 _FUNCTIONS = ("supports", "explain", "forward", "warm_up")
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORTABLE = sys.stdlib_module_names | {"torch"}
 
 
@@ -21,18 +23,25 @@ def static_findings(source: str, path: Path, graph: Graph | None = None) -> tupl
 
     KernelBench's contract (`ModelNew`) asks for no functions and no late imports. `graph`: the reference's.
     """
+    source = source.removeprefix("\ufeff")  # a byte order mark
+    if (hidden := hidden_line(source)) is not None:
+        message = f"{path.name}:{hidden} has a character that hides or reorders text; write it as an escape."
+        return (Finding("hidden-text", message, hidden, str(path)),)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source)
+            judged = judge(source, path, _signature(graph)).findings
+    except (RecursionError, MemoryError):
+        message = f"{path.name} has expressions that are nested too deeply to be read; split them."
+        return (Finding("too-deep", message, 1, str(path)),)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         message = f"{path.name}:{line or 1} is no valid Python ({getattr(error, 'msg', error)}); correct it."
         return (Finding("syntax-error", message, line, str(path)),)
-    judged = judge(source, path, _signature(graph)).findings
     if any(isinstance(node, ast.ClassDef) and node.name == "ModelNew" for node in tree.body):
         return judged
-    breaches = (*_missing_functions(tree, path), *_forbidden_imports(tree, path))
+    breaches = (*_missing_functions(tree, path), *_bound_again(tree, path), *_forbidden_imports(tree, path))
     lines = {finding.line for finding in breaches}
     return (*breaches, *(finding for finding in judged if finding.line not in lines))
 
@@ -55,6 +64,27 @@ def _missing_functions(tree: ast.Module, path: Path) -> Iterator[Finding]:
     if missing:
         message = f"{path.name} defines no {', '.join(missing)}; a kernel file needs {', '.join(_FUNCTIONS)}."
         yield Finding("not-a-candidate", message, 1, str(path))
+
+
+def _bound_again(tree: ast.Module, path: Path) -> Iterator[Finding]:
+    """What is read as `def supports` has to be what is called."""
+    seen: set[str] = set()
+    for node in _outside_functions(tree):
+        name = node.name if isinstance(node, _DEFINITIONS) else node.id if isinstance(node, ast.Name) else ""
+        is_bound = isinstance(node, _DEFINITIONS) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+        if is_bound and name in _FUNCTIONS and (name in seen or isinstance(node, ast.Name)):
+            message = f"{path.name}:{node.lineno} binds {name} again; a kernel file defines it once, as a function."
+            yield Finding("not-a-candidate", message, node.lineno, str(path))
+        seen |= {name} if isinstance(node, _DEFINITIONS) else set()
+
+
+def _outside_functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Name]:
+    """Names and definitions of the module's own scope."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Name | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield child
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            yield from _outside_functions(child)
 
 
 def _forbidden_imports(tree: ast.Module, path: Path) -> Iterator[Finding]:

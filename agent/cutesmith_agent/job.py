@@ -32,6 +32,7 @@ class Job:
     archs: tuple[str, ...] = ()  # besides the device's; () without a device: the usual three
     device: Literal["auto", "cuda", "emulated", "none"] = "auto"
     resume: bool = False
+    allow_lowered: bool = False  # a precision below the module's own is no failure
     again: bool = False  # with resume: go on with a job that came to its end, too
     proposer: Literal["recipes", "auto", "llm"] = "auto"
     model: Wish = field(default_factory=Wish)

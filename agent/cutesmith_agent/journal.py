@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from cutesmith_agent.printable import printable
 from cutesmith_agent.secrets import Scrubber
 from cutesmith_agent.store.store import Store
 from cutesmith_evaluator.types import Candidate, Environment, Stage
@@ -27,13 +28,13 @@ class Journal:
     def stage(self, stage: Stage, message: str, candidate: str | None = None) -> None:
         """A transition."""
         self._stage = stage
-        message = self._scrubber.text(message)
+        message = printable(self._scrubber.text(message))
         self.store.add_transition(self.job, stage, message, candidate)
         self.progress(message)
 
     def progress(self, message: str) -> None:
         """News within a stage: shown, not kept."""
-        told = self._scrubber.text(message)
+        told = printable(self._scrubber.text(message))
         self._emit({"event": "stage", "stage": self._stage, "message": told, "fraction": round(self.fraction, 3)})
 
     def judged(self, candidate: Candidate, environment: Environment) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cutesmith_agent.describe.proposal import Proposal
+from cutesmith_agent.printable import printable
 from cutesmith_agent.secrets import Scrubber
 from cutesmith_evaluator.types import Candidate, Environment, Finding, Graph, Task
 from cutesmith_evaluator.wire import converter
@@ -39,7 +40,7 @@ class ModelUse:
 
 
 def _shown(proposal: Proposal, scrubber: Scrubber) -> Proposal:
-    return replace(proposal, patch=scrubber.text(proposal.patch))
+    return replace(proposal, patch=scrubber.text(proposal.patch), summary=printable(proposal.summary))
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Report:
         it is: it was proved byte for byte, and nothing secret went into it."""
         return replace(
             self,
-            stopped=scrubber.text(self.stopped),
+            stopped=printable(scrubber.text(self.stopped)),
             findings=scrubber.findings(self.findings),
             candidates=tuple(map(scrubber.candidate, self.candidates)),
             patch=scrubber.text(self.patch) if self.patch else self.patch,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
+from cutesmith_agent.allowances import allows_lowered
 from cutesmith_agent.checking import check
 from cutesmith_agent.describe.making import Describe, describer
 from cutesmith_agent.describe.standing import standing
@@ -133,6 +134,7 @@ def _judged(
             task, archs = subject.reference(mirror), _archs(environment, job)
             beside = (*ALL_ARMS, "max-autotune") if job.max_autotune else ALL_ARMS
             bench = Bench(evaluator, journal, environment, task, mirror, archs, job.device, beside)
+            bench = replace(bench, lowered_is_fine=allows_lowered(job, subject.root))
             if subject.unwritten is not None and describe is not None:
                 return describe(bench, subject, subject.unwritten)
             return _on_bench(job, subject, bench, makers)
@@ -186,6 +188,7 @@ def _key(job: Job, subject: Subject, may: Granted | Withheld | None) -> JobKey:
     """All that the job's verdicts depend on, the environment aside: the store compares that by itself."""
     candidate = Path(job.candidate).read_bytes() if job.candidate and Path(job.candidate).is_file() else b""
     parts = (job.kind, str(subject.file), job.task.qualname, subject.bare, job.interpreter, job.device, *job.archs)
+    parts += ("lowered",) if allows_lowered(job, subject.root) else ()
     parts += (job.proposer, may.settings.model) if isinstance(may, Granted) else ()
     parts += ("max-autotune",) if job.max_autotune else ()
     digest = sha256("\0".join(parts).encode("utf-8", "surrogatepass") + candidate).hexdigest()

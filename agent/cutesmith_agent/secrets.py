@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from cutesmith_agent.printable import printable
 from cutesmith_evaluator.types import Candidate, Finding
 
 _REDACTED = "[redacted]"
@@ -44,7 +45,7 @@ class Scrubber:
         return value
 
     def findings(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-        return tuple(replace(one, message=self.text(one.message)) for one in findings)
+        return tuple(replace(one, message=printable(self.text(one.message))) for one in findings)
 
     def candidate(self, candidate: Candidate) -> Candidate:
         """User code may print what it likes, and findings quote it."""

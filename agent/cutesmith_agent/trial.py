@@ -43,6 +43,7 @@ class Bench:
     device: str
     arms: tuple[str, ...] = ALL_ARMS  # of the winner's timing
     graph: Graph | None = None
+    lowered_is_fine: bool = False  # the user takes a lower precision than the module's
 
     @property
     def has_device(self) -> bool:
@@ -139,7 +140,7 @@ class Bench:
                 deadline_s=_QUICK_S if quick else _FULL_S,
                 on_progress=self.journal.progress,
             )
-            return validated(candidate, result)
+            return validated(candidate, result, lowered_is_fine=self.lowered_is_fine)
 
         return self._ask(candidate, "validate", request)
 

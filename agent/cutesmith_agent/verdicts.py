@@ -23,7 +23,10 @@ def compiled(candidate: Candidate, result: Compilation) -> Candidate:
     )
 
 
-def validated(candidate: Candidate, result: Validation) -> Candidate:
+def validated(candidate: Candidate, result: Validation, *, lowered_is_fine: bool = False) -> Candidate:
+    """`lowered_is_fine`: the user takes a lower precision than the module's for this class; it stays said."""
+    if lowered_is_fine and _is_only_lowered(result):
+        result = replace(result, ok=True, findings=tuple(map(_as_warning, result.findings)))
     return replace(
         candidate,
         stage="validate",
@@ -40,6 +43,15 @@ def confirmed(candidate: Candidate, result: Confirmation) -> Candidate:
     """Of a candidate that was right so far. Where it is not confirmed, it goes back to being validated."""
     stage: Stage = candidate.stage if result.ok else "validate"
     return replace(candidate, stage=stage, ok=result.ok, findings=(*candidate.findings, *result.findings))
+
+
+def _is_only_lowered(result: Validation) -> bool:
+    errors = {finding.kind for finding in result.findings if finding.severity == "error"}
+    return result.precision == "lowered" and errors == {"lowered-precision"}
+
+
+def _as_warning(finding: Finding) -> Finding:
+    return replace(finding, severity="warning") if finding.kind == "lowered-precision" else finding
 
 
 def timed(candidate: Candidate, result: Timing) -> Candidate:

@@ -394,5 +394,6 @@ class Candidate:
     speedup: Speedup | None = None
     schedule: dict[str, int] = field(default_factory=dict)
     path: str | None = None  # the stored source
+    draft: str | None = None  # the id of the draft that this is with its evidence in the header
     device: str | None = None  # where it was validated: "NVIDIA H200", "emulated"
     profile: Profile | None = None  # of the emulated device

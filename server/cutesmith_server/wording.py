@@ -16,6 +16,12 @@ NO_GRAD_NOTE = (
 
 
 def headline(candidate: Candidate) -> str:
+    """A usable candidate in a few words; that it is less precise than its module is among them."""
+    lowered = ", at lowered precision" if candidate.ok and candidate.precision == "lowered" else ""
+    return f"{_how_it_fares(candidate)}{lowered}"
+
+
+def _how_it_fares(candidate: Candidate) -> str:
     """A usable candidate in a few words: "2.1× vs torch.compile", "compiled, not validated"."""
     if candidate.ok is None:
         return "compiled, not validated"

@@ -28,7 +28,12 @@ def test_a_kernel_file_that_keeps_the_contract_passes():
     ("source", "found"),
     [
         ("def (", [("syntax-error", 1)]),
-        ("x = '\0'", [("syntax-error", None)]),
+        ("x = '\0'", [("hidden-text", 1)]),
+        ("\ufeff" + KERNEL + "# \u200d\n", []),
+        (KERNEL + "# \u202e\n", [("hidden-text", 17)]),
+        ("x = " + " + ".join(["1"] * 20_000), [("too-deep", 1)]),
+        (KERNEL + "supports = len\n", [("not-a-candidate", 17)]),
+        (KERNEL + "for forward in []:\n    pass\n", [("not-a-candidate", 17)]),
         (KERNEL.replace("def explain", "def explained"), [("not-a-candidate", 1)]),
         (KERNEL + "import cutlass.cute as cute\n", [("early-import", 17)]),
         (KERNEL + "from . import sibling\n", [("early-import", 17)]),

@@ -47,7 +47,7 @@ GRAPH = Graph((), (), (), False, (), (((0, 0),),), "pointwise", 0, BYTES)
 
 @dataclass(frozen=True)
 class Script:
-    """What a candidate does. Outcomes: "ok", "fails" (a finding), "dies", "hangs"."""
+    """What a candidate does. Outcomes: "ok", "fails" (a finding), "dies", "hangs"; "lowered" (a validation)."""
 
     ms: float = 2.0
     compile: str = "ok"
@@ -146,6 +146,9 @@ class ScriptedEvaluator:
         if name == "none" or device == "none":
             return Validation(None, "none", findings=(Finding("no-device", "Not run.", severity="information"),))
         outcome = script.patched if patched is not None else script.quick if quick else script.full
+        if outcome == "lowered":
+            lowered = Finding("lowered-precision", "Precision is lowered.", None, str(candidate))
+            return Validation(False, name, "lowered", FIGURES, (), (lowered,))
         if not self._passes(outcome, "validating"):
             where = patched or candidate
             message = f"{where} gives other values."

@@ -11,6 +11,8 @@ import sys
 import warnings
 from collections.abc import Iterator
 
+from cutesmith_agent.printable import hidden_line
+
 _BUILTINS = frozenset({
     "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "filter", "float", "frozenset", "int", "isinstance",
     "len", "list", "map", "max", "min", "pow", "range", "reversed", "round", "set", "slice", "sorted", "str", "sum",
@@ -66,6 +68,8 @@ def checks_problem(checks: str) -> str | None:
 
 
 def _tree(source: str) -> ast.Module | str:
+    if (hidden := hidden_line(source)) is not None:
+        return f"Line {hidden} has a character that hides or reorders text: no valid Python for a reader."
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

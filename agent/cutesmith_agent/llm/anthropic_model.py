@@ -15,6 +15,7 @@ from cutesmith_agent.llm.settings import KEY_NAME, ModelSettings
 from cutesmith_agent.llm.tools import TOOLS
 
 _CONNECT_S = 10.0
+_MOST_CHARACTERS_PER_TOKEN = 8  # more than this is no answer of the length that was asked for
 _CHARACTERS_PER_TOKEN = 3.0  # of what had arrived of an answer that broke off, when no count of its tokens came
 
 
@@ -34,7 +35,7 @@ class AnthropicModel:
 
     def ask(self, prompt: Prompt, *, max_tokens: int, deadline_s: float, on_progress: OnProgress) -> Reply:
         """Raises ModelUnavailableError when no answer began; what breaks off later is a Reply with a problem."""
-        answer = _Answer(time.monotonic() + deadline_s, on_progress)
+        answer = _Answer(time.monotonic() + deadline_s, max_tokens * _MOST_CHARACTERS_PER_TOKEN, on_progress)
         try:
             with self._client.messages.stream(**self._request(prompt, max_tokens)) as stream:
                 answer.read(stream)
@@ -89,8 +90,8 @@ class AnthropicModel:
 class _Answer:
     """What has arrived of an answer."""
 
-    def __init__(self, deadline: float, on_progress: OnProgress) -> None:
-        self._deadline = deadline
+    def __init__(self, deadline: float, longest: int, on_progress: OnProgress) -> None:
+        self._deadline, self._longest = deadline, longest
         self._progress = on_progress
         self._stream: MessageStream | None = None
         self._characters = 0
@@ -113,6 +114,9 @@ class _Answer:
             if time.monotonic() > self._deadline:
                 self.problem = "took too long"
                 return
+            if self._characters > self._longest:
+                self.problem = "was longer than it may be"
+                return
 
     def reply(self) -> Reply:
         """Only a whole answer counts: the SDK makes sense of half a JSON value too."""
@@ -128,11 +132,16 @@ class _Answer:
         counts = message.usage
         guess = 0 if whole else round(self._characters / _CHARACTERS_PER_TOKEN)
         return Usage(
-            counts.input_tokens or 0,
-            counts.cache_creation_input_tokens or 0,
-            counts.cache_read_input_tokens or 0,
-            max(counts.output_tokens or 0, guess),
+            _count(counts.input_tokens),
+            _count(counts.cache_creation_input_tokens),
+            _count(counts.cache_read_input_tokens),
+            max(_count(counts.output_tokens), guess),
         )
+
+
+def _count(value: Any) -> int:
+    """The SDK takes what a server sends as it comes; a bound that a negative number could lift is none."""
+    return max(value, 0) if isinstance(value, int) else 0
 
 
 def _block(part: Part) -> dict[str, Any]:

@@ -13,13 +13,14 @@ from cutesmith_agent.llm.port import ModelUnavailableError, OnProgress, Prompt
 from cutesmith_agent.llm.tools import Answer, Bottleneck, Form, Kernel, Unusable, read_answer
 from cutesmith_agent.patches import Patch
 from cutesmith_agent.recipes.contract import Draft
-from cutesmith_agent.refine import prompts
+from cutesmith_agent.refine import prompts, wording
 from cutesmith_agent.refine.evidence import with_evidence_section
 from cutesmith_agent.subject import candidate_id
 from cutesmith_evaluator.types import Finding
 
 _ATTEMPTS = 4  # answers in a row that cannot be used
 _REFUSALS = 2
+_LONGEST_REASON = 8_000  # characters: of a refusal of a hundred edits the first and the last tell enough
 T = TypeVar("T")
 
 
@@ -73,7 +74,7 @@ class Asker:
             made = answer if isinstance(answer, Unusable) else use(answer)
             if not isinstance(made, Unusable):
                 return made
-            reason, refusals = made.reason, refusals + made.is_refusal
+            reason, refusals = wording.shortened(made.reason, _LONGEST_REASON), refusals + made.is_refusal
             if refusals == _REFUSALS:
                 raise _failed("model-refused", "the model declined to answer", "The model declined this task twice.")
             self.progress(f"asking again: {reason or 'no answer came'}"[:200])

@@ -44,11 +44,11 @@ def _finding(finding: Finding, candidate: Candidate, root: Path) -> str:
     return f"{finding.kind}: {place}{shortened(without_paths(finding.message, root))}"
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, longest: int = _LONGEST) -> str:
     """The beginning and the end of a long text: an error's first line, and what it ends with."""
-    if len(text) <= _LONGEST:
+    if len(text) <= longest:
         return text
-    return f"{text[: _LONGEST // 2]}\n[...]\n{text[-_LONGEST // 2 :]}"
+    return f"{text[: longest // 2]}\n[...]\n{text[-longest // 2 :]}"
 
 
 def without_paths(text: str, root: Path) -> str:

@@ -81,6 +81,7 @@ def _job(kind: Literal["optimize", "check"], target: Target, options: argparse.N
         device=options.device,
         resume=True,
         max_autotune=options.max_autotune,
+        allow_lowered=options.allow_lowered_precision,
     )
 
 

@@ -91,6 +91,8 @@ def _add_job_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--arch", action="append", choices=ARCHS, default=[], metavar="ARCH", help=arch_help)
     devices = ("auto", "cuda", "emulated", "none")
     device_help = "where to run (auto: the CUDA device, else emulated, on the CPU; none: compile only)"
+    lowered_help = "a kernel may be less precise than the module; what it is stays said"
+    command.add_argument("--allow-lowered-precision", action="store_true", help=lowered_help)
     command.add_argument("--device", choices=devices, default="auto", help=device_help)
     tune_help = "time torch.compile's max-autotune mode, too (it searches for minutes)"
     command.add_argument("--max-autotune", action="store_true", help=tune_help)

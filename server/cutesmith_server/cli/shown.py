@@ -85,7 +85,9 @@ _WIDE = 110  # columns of a terminal on which every column fits
 
 
 def _table(candidates: tuple[Candidate, ...], best: str | None, *, with_schedule: bool) -> Table:
-    """Columns that say nothing (no errors without a device) are left out."""
+    """Columns that say nothing (no errors without a device) are left out, and drafts that stand there finished."""
+    finished = {candidate.draft for candidate in candidates}
+    candidates = tuple(candidate for candidate in candidates if candidate.id not in finished)
     rows = [_row(candidate) for candidate in candidates]
     columns = range(len(_COLUMNS) if with_schedule else len(_COLUMNS) - 1)
     shown = [index for index in columns if any(row[index] for row in rows)]
