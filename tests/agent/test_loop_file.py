@@ -43,7 +43,7 @@ def test_a_module_that_cannot_be_traced_is_unusable_input(rig: Rig):
         (MODULE + "\n\nclass NewGELU(nn.Module): pass\n", "more than once"),
         (MODULE.replace("NewGELU", "Other"), "no class NewGELU"),
         (MODULE + "\nx = (\n", "syntax error"),
-        (f"{DESCRIBED}        ...\n", "only its docstring says what it computes. Write it in PyTorch first"),
+        (f"{DESCRIBED}        ...\n", "only its docstring says what it computes. Write it in PyTorch (a kernel"),
         (f"{DESCRIBED}        raise NotImplementedError('later')\n", "forward of NewGELU (gelu.py:6)"),
     ],
 )
