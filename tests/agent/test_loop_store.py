@@ -21,7 +21,7 @@ def test_every_step_is_a_row(rig: Rig):
         assert job.report == json.loads(json.dumps(rig.events[-1]["report"]))
         stages = [step.stage for step in store.transitions(job.id)]
         trial = ["propose", "guards", "compile", "validate", "time", "time"]
-        proof = ["validate", "validate", "time", "guards", "validate", "validate", "done"]
+        proof = ["validate", "validate", "time", "time", "guards", "validate", "validate", "done"]
         assert stages == ["propose"] * 3 + trial * 2 + proof
         assert [one.id for one in store.candidates(job.id)] == [one["id"] for one in job.report["candidates"]]
     fractions = [event["fraction"] for event in rig.events if event["event"] == "stage"]
