@@ -213,7 +213,7 @@ def extreme(words: Words) -> Operation:
     if kind == "f32" and xorsign:
         return same(dressed(partial(float32.of_magnitudes, single), ftz), F32, 2)
     if kind == "f32":
-        count = len(words.instruction.operands) - 1
+        count = 3 if len(words.instruction.operands) == 4 else 2
         three = lambda a, b, c: single(single(a, b), c)  # noqa: E731
         return same(dressed(single if count == 2 else three, ftz), F32, count)
     raise unsupported(words.instruction)

@@ -21,6 +21,9 @@ _PRINTS = re.compile(r"\.param\b|st\.param\b|(?:@!?[%\w$]+\s+)?call(?:\.uni)?\s*
 _USED_BYTES = re.compile(r'\.pragma\s+"used_bytes_mask\s+(0x[0-9a-fA-F]+|\d+)"')
 
 
+_MOST_REGISTERS = 1 << 20
+
+
 @dataclass
 class Scope:
     """What braces enclose. `start`: its first instruction; `names`, `labels`: name → unique name."""
@@ -137,6 +140,9 @@ def _declare_registers(body: Body, text: str) -> None:
         raise UnsupportedError(f"registers of {width} bits are not emulated yet", body.kernel, body.place)
     for name in split_operands(found[2]):
         if many := _RANGE.match(name):
+            if int(many[2]) > _MOST_REGISTERS:
+                words = f"{many[2]} registers of one declaration are not emulated"
+                raise UnsupportedError(words, body.kernel, body.place)
             for number in range(int(many[2])):
                 body.declare(f"{many[1]}{number}", width)
         else:

@@ -7,7 +7,7 @@ from typing import cast
 from cutesmith_evaluator.emulator.barrier_forms import barrier_of
 from cutesmith_evaluator.emulator.faults import UnsupportedError
 from cutesmith_evaluator.emulator.flow import Flow, ends_block, flow_of, is_gate
-from cutesmith_evaluator.emulator.kinds import DTYPES, Words, unsupported
+from cutesmith_evaluator.emulator.kinds import DTYPES, Words, understood, unsupported
 from cutesmith_evaluator.emulator.layout import Layout
 from cutesmith_evaluator.emulator.lowering import Lowering
 from cutesmith_evaluator.emulator.program import Barrier, BasicBlock, Branch, Exit, Gate, Program
@@ -17,6 +17,7 @@ from cutesmith_evaluator.emulator.steps import Guarded
 from cutesmith_evaluator.emulator.wgmma import Watched
 
 U32 = DTYPES["u32"]
+_LOCAL_BYTES = 512 << 10
 
 
 def compile_kernel(kernel: Kernel, layout: Layout, arch: str) -> Program:
@@ -25,17 +26,21 @@ def compile_kernel(kernel: Kernel, layout: Layout, arch: str) -> Program:
     Raises UnsupportedError, with the kernel and the line, for the first instruction that is not known.
     """
     try:
-        return _compile(kernel, layout, arch)
+        with understood():
+            return _compile(kernel, layout, arch)
     except UnsupportedError as error:
         where = f", used in kernel {kernel.name}"
         raise UnsupportedError(f"{error.message}{where}", kernel.name, error.place) from None
 
 
 def _compile(kernel: Kernel, layout: Layout, arch: str) -> Program:
+    if layout.local_bytes > _LOCAL_BYTES:
+        raise UnsupportedError(f"{layout.local_bytes} bytes of local memory are more than a thread can have")
     flow = flow_of(kernel)
     slots = Slots(kernel, layout)
     lowering = Lowering(kernel, slots, flow, arch)
     blocks = tuple(_block(kernel, flow, number, slots, lowering) for number in range(len(flow.starts)))
+    blocks += (BasicBlock(end=Exit()),)  # for who comes to the end without a ret
     return Program(
         kernel,
         blocks,
@@ -57,23 +62,28 @@ def _block(kernel: Kernel, flow: Flow, number: int, slots: Slots, lowering: Lowe
         block.place = block.place or instruction.place
         name = instruction.words[0]
         _count(block, name)
-        if ends_block(instruction) and name != "trap":
-            block.end = _end(instruction, flow, slots)
-            continue
-        step = lowering.step(instruction, number)
-        if (member := lowering.member_slot(instruction)) is not None:
-            block.member_slot = member
-        if touched := lowering.touched_by(instruction):
-            step = Watched(step, touched)
-        guard = instruction.guard
-        where = (slots.register(guard.register), guard.negated) if guard else None
-        if is_gate(instruction):
-            block.gate, block.guard = cast(Gate, step), where
-        if where:
-            step = Guarded(step, *where)
-        block.steps.append(step)
-        _count(block, step.family, name)
+        with understood(instruction):
+            if ends_block(instruction) and name != "trap":
+                block.end = _end(instruction, flow, slots)
+            else:
+                _add_step(block, instruction, number, slots, lowering)
     return block
+
+
+def _add_step(block: BasicBlock, instruction: Instruction, number: int, slots: Slots, lowering: Lowering) -> None:
+    step = lowering.step(instruction, number)
+    if (member := lowering.member_slot(instruction)) is not None:
+        block.member_slot = member
+    if touched := lowering.touched_by(instruction):
+        step = Watched(step, touched)
+    guard = instruction.guard
+    where = (slots.register(guard.register), guard.negated) if guard else None
+    if is_gate(instruction):
+        block.gate, block.guard = cast(Gate, step), where
+    if where:
+        step = Guarded(step, *where)
+    block.steps.append(step)
+    _count(block, step.family, instruction.words[0])
 
 
 def _count(block: BasicBlock, family: str, instead_of: str = "") -> None:

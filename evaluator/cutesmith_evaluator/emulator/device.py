@@ -12,6 +12,7 @@ from cutesmith_evaluator.emulator.compiling import compile_kernel
 from cutesmith_evaluator.emulator.counts import Counts
 from cutesmith_evaluator.emulator.faults import UnsupportedError
 from cutesmith_evaluator.emulator.heap import keep_freed_memory
+from cutesmith_evaluator.emulator.kinds import understood
 from cutesmith_evaluator.emulator.launch import Launch, launch
 from cutesmith_evaluator.emulator.layout import lay_out
 from cutesmith_evaluator.emulator.memory import Allocation, GlobalMemory
@@ -20,6 +21,7 @@ from cutesmith_evaluator.emulator.ptx import Module
 from cutesmith_evaluator.emulator.reader import read_module
 from cutesmith_evaluator.emulator.sampling import Budget, has_independent_blocks
 
+_VARIABLES = 1 << 30  # bytes
 Between = Callable[[str, float], None]
 
 
@@ -52,7 +54,10 @@ class Device:
 
     def load(self, ptx: str) -> LoadedModule:
         """Raises UnsupportedError for PTX that is not understood."""
-        module = read_module(ptx)
+        with understood():
+            module = read_module(ptx)
+        if sum(variable.size for variable in module.variables) > _VARIABLES:
+            raise UnsupportedError("the PTX has more than 1 GiB of global variables, which is not emulated")
         loaded = LoadedModule(module, {}, [])
         for variable in module.variables:
             if variable.space in ("global", "const"):
@@ -69,7 +74,8 @@ class Device:
             raise UnsupportedError(f"the PTX has no kernel {kernel}", kernel)
         if kernel not in loaded.programs:
             read = loaded.module.kernels[kernel]
-            layout = lay_out(loaded.module, read, loaded.addresses)
+            with understood():
+                layout = lay_out(loaded.module, read, loaded.addresses)
             loaded.programs[kernel] = compile_kernel(read, layout, loaded.module.arch)
         return loaded.programs[kernel]
 

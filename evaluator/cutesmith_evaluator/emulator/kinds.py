@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -41,6 +42,18 @@ def unsupported(instruction: Instruction, what: str = "") -> UnsupportedError:
     """The error for an instruction that is not emulated. The machine adds the kernel's name."""
     words = f"the instruction {instruction.opcode} is not emulated yet"
     return UnsupportedError(f"{words} ({what})" if what else words, place=instruction.place)
+
+
+@contextmanager
+def understood(instruction: Instruction | None = None) -> Iterator[None]:
+    """What no compiler writes (operands that are missing or of another kind, sizes of zero) ends like what is not
+    emulated: nothing is said about the kernel."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        if instruction is None:
+            raise UnsupportedError("the PTX is not understood") from error
+        raise unsupported(instruction, "with such operands") from error
 
 
 class Words:

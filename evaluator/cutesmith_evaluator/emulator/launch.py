@@ -21,6 +21,8 @@ from cutesmith_evaluator.emulator.specials import special_values
 _THREADS = 1 << 14  # of a batch: more do not fit the caches with all their registers
 _MAX_THREADS = 1024
 _SHARED_BYTES = 1 << 28  # of all blocks of a batch
+_OWN_BYTES = 1 << 29  # of the registers and the local memory of all threads of a batch
+_GRID = ((1 << 31) - 1, 65535, 65535)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Triple = tuple[int, int, int]
@@ -61,7 +63,7 @@ def launch(
     running.counts.blocks += running.total * running.together
     running.counts.threads += running.total * running.together * math.prod(config.block)
     if budget is None or running.total <= max(running.step, PILOT):
-        running.run(np.arange(running.total))
+        running.run(range(running.total))
     else:
         running.run_part(budget)
     return running.counts
@@ -82,9 +84,9 @@ class _Running:
         self.total = math.prod(self.config.grid) // self.together
         self.step = _blocks_of_batch(self.program, self.config) // self.together
 
-    def run(self, clusters: Array) -> None:
-        for first in range(0, clusters.size, self.step):
-            self._run_batch(clusters[first : first + self.step], first / clusters.size)
+    def run(self, clusters: Array | range) -> None:
+        for first in range(0, len(clusters), self.step):
+            self._run_batch(np.asarray(clusters[first : first + self.step]), first / len(clusters))
 
     def run_part(self, budget: Budget) -> None:
         """A few, and then as many others as the budget allows after these."""
@@ -129,10 +131,17 @@ def _check_limits(program: Program, config: Launch) -> None:
         raise FaultError(
             "launch-limit", f"{name} was compiled for blocks of {wanted} and launched with {config.block}", name
         )
+    size = max((each.offset + each.size for each in program.kernel.parameters), default=0)
+    if size > len(config.arguments):
+        words = f"{name} has parameters of {size} bytes and is launched with {len(config.arguments)}"
+        raise FaultError("wrong-arguments", words, name)
     if min(config.grid) < 1:
         raise FaultError(
             "launch-limit", f"{name} is launched with a grid of {config.grid}; every extent is at least 1", name
         )
+    if any(extent > most for extent, most in zip(config.grid, _GRID, strict=True)):
+        words = f"{name} is launched with a grid of {config.grid}; at most {_GRID} is possible"
+        raise FaultError("launch-limit", words, name)
     _check_cluster(name, config)
     shared = max(program.shared_bytes, program.dynamic_offset + config.dynamic_shared)
     if shared > config.shared_limit:
@@ -158,5 +167,6 @@ def _blocks_of_batch(program: Program, config: Launch) -> int:
     per_byte = 2 * pieces
     if program.by_warps:  # each piece has the clocks of all agents that may have read it
         per_byte = 2 + (24 + 12 * cluster * padded // WARP) // program.grain
-    blocks = min(_THREADS // padded, _SHARED_BYTES // (shared * per_byte))
+    own = 8 * program.slots + 12 * program.local_bytes  # with what is known of each piece
+    blocks = min(_THREADS // padded, _SHARED_BYTES // (shared * per_byte), _OWN_BYTES // (own * padded + 1))
     return max(1, blocks // cluster) * cluster

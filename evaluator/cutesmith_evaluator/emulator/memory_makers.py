@@ -35,7 +35,11 @@ def _load(lowering: Lowering, words: Words) -> Step:
         raise unsupported(instruction, "into a narrower register")
     address = instruction.operands[1]
     if space == "param" and isinstance(address, Address) and isinstance(address.base, Symbol):
-        return LoadParameter(_parameter(lowering, instruction), element, parts, instruction.place)
+        offset = _parameter(lowering, instruction)
+        end = max(parameter.offset + parameter.size for parameter in lowering.kernel.parameters)
+        if not 0 <= offset <= end - element.itemsize * count:
+            raise unsupported(instruction, "beyond the parameters")
+        return LoadParameter(offset, element, parts, instruction.place)
     location = lowering.location(instruction.operands[1], space, instruction)
     return Load(location, element, parts, instruction.used_bytes, instruction.place)
 
