@@ -1,4 +1,4 @@
-"""How fast the emulated device is: thread-level instructions per second on one core, over numbers of threads.
+"""How fast the emulated device is: thread-level instructions per CPU second of one core, over numbers of threads.
 
 Run: python benchmarks/emulator.py [--elements N]. Kernels are PTX of the kinds that the recipes emit; every check of
 the emulator is on, and traffic is counted only where it says so.
@@ -17,6 +17,8 @@ from cutesmith_evaluator.emulator.launch import Launch
 from cutesmith_evaluator.emulator.memory import Allocation
 
 THREADS = 256
+_AT_ONCE = 1 << 14
+_PLAIN_INSTRUCTIONS = 15  # of a thread of `add`
 _HEAD = ".version 8.8\n.target sm_90a\n.address_size 64\n"
 _START = """
 .visible .entry k(.param .b64 x, .param .b64 y, .param .b32 n) {
@@ -70,9 +72,23 @@ def rate(name: str, elements: int, *, count_traffic: bool) -> float:
         x.ctypes.data.to_bytes(8, "little") + y.ctypes.data.to_bytes(8, "little") + elements.to_bytes(4, "little")
     )
     grid = -(-elements // (THREADS * per_thread))
-    started = time.perf_counter()
+    started = time.process_time()
     counts = device.launch(loaded, "k", Launch((grid, 1, 1), (THREADS, 1, 1), 0, arguments))
-    return counts.thread_instructions / (time.perf_counter() - started)
+    return counts.thread_instructions / (time.process_time() - started)
+
+
+def plain_rate(elements: int) -> float:
+    """The same count for `add` as bare NumPy statements on as many threads at once: no checks, no machine."""
+    x, y = np.random.default_rng(0).standard_normal(elements, np.float32), np.empty(elements, np.float32)
+    lanes, started = np.arange(_AT_ONCE, dtype=np.int32), time.process_time()
+    tid, block = lanes % THREADS, lanes // THREADS
+    for first in range(0, elements, _AT_ONCE):
+        number = (block + np.int32(first // THREADS)) * np.int32(THREADS) + tid
+        active = number[~(number >= elements)]
+        offset = active.astype(np.int64) * 4
+        source, target = offset + 0, offset + 0
+        y[target >> 2] = x[source >> 2] + np.float32(1)
+    return _PLAIN_INSTRUCTIONS * elements / (time.process_time() - started)
 
 
 def main() -> None:
@@ -85,6 +101,8 @@ def main() -> None:
             checked = max(rate(name, elements, count_traffic=False) for _ in range(3))
             counted = max(rate(name, elements, count_traffic=True) for _ in range(3))
             print(f"{name:7} {elements:8} {checked / 1e6:9.0f} {counted / 1e6:20.0f}")
+    plain, checked = plain_rate(largest), rate("add", largest, count_traffic=False)
+    print(f"add as bare NumPy statements: {plain / 1e6:.0f}, the device with its checks {checked / plain:.2f} of that")
     tile = min(mma_tile.seconds() for _ in range(3))
     print(f"256 x 256 x 64 float16 tile by mma.sync, checked: {tile:.3f} s")
 

@@ -15,6 +15,7 @@ from cutesmith_evaluator.types import Inspection, Task, Validation
 from cutesmith_evaluator.worker.emulated_inputs import smaller_size
 from suite import EXAMPLE_MODULES, Case, Example, kernelbench_cases
 
+MODULES = Path(__file__).parents[1] / "agent" / "recipes" / "modules.py"
 ODD = {"ROWS": "5", "COLUMNS": "259", "FEATURES": "259", "CLASSES": "259"}
 ODD_HEADS = {"BATCH": "1", "HEADS": "3", "LENGTH": "13", "HEAD_DIM": "34"}
 EVEN = {"ROWS": "8", "COLUMNS": "512", "FEATURES": "512", "CLASSES": "512"}
@@ -143,6 +144,21 @@ def test_auto_takes_the_emulated_device_where_there_is_no_other(worker: Worker, 
     assert worker.validate(task, candidate, quick=True).device == ("emulated" if found == "none" else found)
     nowhere = worker.validate(task, candidate, quick=True, device="none")
     assert (nowhere.ok, nowhere.device) == (None, "none")
+
+
+# Kinds of kernels of the recipes that are in no example and no benchmark task.
+KINDS = (
+    *("Arithmetic", "Powers", "PerChannel", "Transposed", "Joined", "JoinedUnequal", "Interleaved"),
+    *("Best", "Worst", "Product", "UnitLength", "Spread", "Configured"),
+)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_kernel(worker: Worker, name: str, tmp_path: Path) -> None:
+    shape = {"PerChannel": "((2, 16, 3, 5),)", "Transposed": "((2, 16, 64),)", "Arithmetic": "((5, 256),) * 2"}
+    case = Case(name, MODULES, name, "pointwise", {f"SHAPES[{name!r}]": shape.get(name, "((5, 256),)")})
+    verdict = validated(worker, case, tmp_path, quick=True)
+    assert (verdict.ok, verdict.precision) == (True, "kept"), verdict.findings
 
 
 @pytest.mark.parametrize(
