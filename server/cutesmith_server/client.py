@@ -47,12 +47,6 @@ class Client:
         return bool(get_capability(self._capabilities, "text_document.publish_diagnostics.code_description_support"))
 
     @property
-    def annotates_changes(self) -> bool:
-        """VS Code denies it for code actions, and means it for the edits of the workspace."""
-        support = get_capability(self._capabilities, "workspace.workspace_edit.change_annotation_support")
-        return self.takes_document_changes and support is not None
-
-    @property
     def nests_symbols(self) -> bool:
         return bool(
             get_capability(self._capabilities, "text_document.document_symbol.hierarchical_document_symbol_support")
