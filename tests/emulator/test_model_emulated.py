@@ -51,12 +51,12 @@ def test_from_nothing_to_a_right_kernel(project: Path, worker: KeptWorker, monke
     for request in requests:
         assert KEY not in request.prompt
         assert str(project) not in request.prompt
-        assert "aten.flip.default" in request.prompt
+        assert "aten.index.Tensor" in request.prompt
     assert (project / "flip.py").read_text() == kernels.MODULE
 
 
 def test_the_example_in_the_prompts_is_a_right_kernel(worker: KeptWorker, project: Path) -> None:
-    module = kernels.MODULE.replace("Flip", "Scaled").replace("x.flip(0)", "x * self.scale")
+    module = kernels.MODULE.replace("Flip", "Scaled").replace(kernels.TURNED, "x * self.scale")
     module = module.replace(
         "    def forward",
         "    def __init__(self):\n        super().__init__()\n        self.scale = 1.5\n\n    def forward",

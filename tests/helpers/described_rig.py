@@ -18,12 +18,12 @@ from cutesmith_agent.running import run_job
 from cutesmith_agent.store.opening import open_store
 from cutesmith_evaluator.client import Worker
 from cutesmith_evaluator.types import Task
-from model_kernels import MODULE
+from model_kernels import MODULE, TURNED
 from model_rig import DEFAULT
 from scripted_messages import Act, Request, Say, ScriptedMessages
 
 STUB = '"""x in reverse order along its first dimension."""\n        ...'
-DESCRIBED = MODULE.replace("return x.flip(0)", STUB)
+DESCRIBED = MODULE.replace(f"return {TURNED}", STUB)
 REFERENCE = "def forward(self, x: torch.Tensor) -> torch.Tensor:\n    return x.flip(0)\n"
 CHECKS = """import torch
 

@@ -1,4 +1,4 @@
-"""Kernels that a model might hand in for a module no recipe covers: y = x.flip(0), wrong in its ways, and right."""
+"""Kernels that a model might hand in for a module no recipe covers (a flip, written as an index): wrong and right ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import cutesmith_agent
 
-MODULE = '''"""A module that no recipe covers."""
+TURNED = "x[torch.arange(x.shape[0] - 1, -1, -1, device=x.device)]"
+MODULE = f'''"""A module that no recipe covers."""
 
 import torch
 from torch import nn
@@ -15,7 +16,7 @@ from torch import nn
 
 class Flip(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x.flip(0)
+        return {TURNED}
 
 
 def get_inputs():
