@@ -1,4 +1,4 @@
-"""Kernels that a model might hand in for a module no recipe covers (a flip, written as an index): wrong and right ones."""
+"""Kernels that a model might hand in for a module no recipe covers: a flip, written as an index."""
 
 from __future__ import annotations
 
