@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any, NoReturn
 
+from cutesmith_agent.bounds import BoundsError, worker_limits
 from cutesmith_agent.job import Job, JobError, read_job
 from cutesmith_agent.llm.access import Granted, Models
 from cutesmith_agent.llm.catalogue import default_model
@@ -20,6 +21,7 @@ from cutesmith_agent.loop import Makers
 from cutesmith_agent.report import NO_CANDIDATE, UNUSABLE_INPUT, Report
 from cutesmith_agent.running import run_job
 from cutesmith_agent.secrets import Scrubber
+from cutesmith_agent.store.location import workspace_root
 from cutesmith_evaluator.client import Worker
 from cutesmith_evaluator.processes import descendants
 from cutesmith_evaluator.types import Finding, Task
@@ -93,7 +95,11 @@ def _do(job: Job, emit: Any) -> int:
 
     makers = Makers(propose, with_header)
     models = Models(_connect, default_model)
-    return run_job(job, lambda: Worker(Path(job.interpreter)), makers, emit, models).exit
+    try:
+        limits = worker_limits(workspace_root(job.file))
+    except BoundsError as error:
+        raise JobError(str(error)) from None
+    return run_job(job, lambda: Worker(Path(job.interpreter), limits=limits), makers, emit, models).exit
 
 
 def _connect(granted: Granted) -> ChatModel:

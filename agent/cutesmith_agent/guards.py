@@ -13,6 +13,7 @@ from cutesmith_evaluator.guards.static import Signature, judge
 from cutesmith_evaluator.guards.torch_names import MANTISSA
 from cutesmith_evaluator.types import Finding, Graph
 
+SOURCE_LIMIT = 512 << 10  # characters, or bytes
 _FUNCTIONS = ("supports", "explain", "forward", "warm_up")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORTABLE = sys.stdlib_module_names | {"torch"}
@@ -23,6 +24,8 @@ def static_findings(source: str, path: Path, graph: Graph | None = None) -> tupl
 
     KernelBench's contract (`ModelNew`) asks for no functions and no late imports. `graph`: the reference's.
     """
+    if len(source) > SOURCE_LIMIT:
+        return (too_long(path, len(source)),)
     source = source.removeprefix("\ufeff")  # a byte order mark
     if (hidden := hidden_line(source)) is not None:
         message = f"{path.name}:{hidden} has a character that hides or reorders text; write it as an escape."
@@ -44,6 +47,12 @@ def static_findings(source: str, path: Path, graph: Graph | None = None) -> tupl
     breaches = (*_missing_functions(tree, path), *_bound_again(tree, path), *_forbidden_imports(tree, path))
     lines = {finding.line for finding in breaches}
     return (*breaches, *(finding for finding in judged if finding.line not in lines))
+
+
+def too_long(path: Path, size: int) -> Finding:
+    """The longest kernel that was ever made here has 20 KB; reading code takes a thousand times its size."""
+    message = f"{path.name} has {size / 2**20:.1f} MiB; a kernel's file has at most {SOURCE_LIMIT >> 10} KiB."
+    return Finding("too-long", message, None, str(path))
 
 
 def _signature(graph: Graph | None) -> Signature:

@@ -21,14 +21,14 @@ class JobError(ValueError):
 
 @dataclass(frozen=True)
 class Job:
-    """One class to make a kernel for, or one kernel to check against its class."""
+    """One class to make a kernel for, or kernels to check against their class."""
 
     kind: Literal["optimize", "check"]
     task: Task
     workspace: str
     interpreter: str
     source: str | None = None  # the editor's unsaved text of task.file
-    candidate: str | None = None  # check: the kernel's path
+    candidates: tuple[str, ...] = ()  # check: the kernels' paths
     archs: tuple[str, ...] = ()  # besides the device's; () without a device: the usual three
     device: Literal["auto", "cuda", "emulated", "none"] = "auto"
     resume: bool = False
@@ -49,8 +49,8 @@ def read_job(data: bytes) -> Job:
         job = converter().structure(json.loads(data), Job)
     except (ValueError, BaseValidationError, TypeError) as error:
         raise JobError(f"The job on stdin cannot be read ({type(error).__name__}); see docs/contracts.md.") from error
-    if (job.kind == "check") != bool(job.candidate):
-        raise JobError("A check, and nothing else, needs the path of a kernel as its candidate.")
+    if (job.kind == "check") != bool(job.candidates):
+        raise JobError("A check, and nothing else, needs paths of kernels as its candidates.")
     if unknown := [arch for arch in job.archs if arch not in ARCHS]:
         raise JobError(f"{unknown[0]!r} is no arch that the CuTe DSL knows; choose from {', '.join(ARCHS)}.")
     return job

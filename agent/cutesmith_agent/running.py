@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
+from errno import EDQUOT, EFBIG, ENOSPC
 from hashlib import sha256
 from pathlib import Path
 
 from cutesmith_agent.allowances import allows_lowered
-from cutesmith_agent.checking import check
+from cutesmith_agent.checking import check, file_digest
 from cutesmith_agent.describe.making import Describe, describer
 from cutesmith_agent.describe.standing import standing
 from cutesmith_agent.evaluator import Evaluator
@@ -60,9 +61,18 @@ def run_job(
         root = workspace_root(job.file)
         message = f"The store of {root} cannot be written ({error}): free it or its disk, and run the job again."
         report = _unusable(job, (Finding("store", message),))
+    except OSError as error:
+        report = _unusable(job, (Finding("file-error", _words(error)),))
     report = report.scrubbed(shop.scrubber)
     emit({"event": "done", "report": report.to_json(), "exit": report.exit})
     return report
+
+
+def _words(error: OSError) -> str:
+    """What the system refused, in a sentence."""
+    what = error.filename or "a file of the job"
+    advice = "free the disk" if error.errno in (ENOSPC, EDQUOT, EFBIG) else "see to it"
+    return f"{what} cannot be written or read ({error.strerror}): {advice}, and run the job again."
 
 
 def _report(job: Job, shop: Shop) -> Report:
@@ -113,7 +123,8 @@ def _kept(
     try:
         report = _judged(job, subject, evaluator, makers, describe, journal)
     except BaseException:
-        store.finish_job(id, None)
+        with suppress(sqlite3.Error, OSError):  # the disk may be what ended it
+            store.finish_job(id, None)
         raise
     if isinstance(may, Withheld) and report.best is None and not report.unusable:
         report = replace(report, findings=(*report.findings, replace(may.finding, severity="information")))
@@ -150,8 +161,8 @@ def _on_bench(job: Job, subject: Subject, bench: Bench, makers: Makers) -> Repor
     if inspection.graph is None:
         raise UnusableError(*map(bench.mirror.in_users_tree, inspection.findings))
     bench = replace(bench, graph=inspection.graph)
-    if job.candidate is not None:
-        return check(bench, subject, inspection, Path(job.candidate).absolute())
+    if job.kind == "check":
+        return check(bench, subject, inspection, [Path(each).absolute() for each in job.candidates])
     return optimize(bench, subject, inspection, makers)
 
 
@@ -186,10 +197,11 @@ def _unusable(job: Job, findings: tuple[Finding, ...], environment: Environment 
 
 def _key(job: Job, subject: Subject, may: Granted | Withheld | None) -> JobKey:
     """All that the job's verdicts depend on, the environment aside: the store compares that by itself."""
-    candidate = Path(job.candidate).read_bytes() if job.candidate and Path(job.candidate).is_file() else b""
     parts = (job.kind, str(subject.file), job.task.qualname, subject.bare, job.interpreter, job.device, *job.archs)
     parts += ("lowered",) if allows_lowered(job, subject.root) else ()
     parts += (job.proposer, may.settings.model) if isinstance(may, Granted) else ()
     parts += ("max-autotune",) if job.max_autotune else ()
-    digest = sha256("\0".join(parts).encode("utf-8", "surrogatepass") + candidate).hexdigest()
-    return JobKey(job.kind, str(subject.file), job.task.qualname, digest, subject.class_hash)
+    digest = sha256("\0".join(parts).encode("utf-8", "surrogatepass"))
+    for candidate in map(Path, job.candidates):
+        digest.update(str(candidate).encode("utf-8", "surrogatepass") + b"\0" + file_digest(candidate))
+    return JobKey(job.kind, str(subject.file), job.task.qualname, digest.hexdigest(), subject.class_hash)

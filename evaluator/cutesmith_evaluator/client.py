@@ -10,10 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from cattrs import BaseValidationError
+
 from cutesmith_evaluator.confirming import Confirming, Matter
 from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout, WorkerUnavailable
 from cutesmith_evaluator.probing import Probing
 from cutesmith_evaluator.process import Limits, WorkerProcess
+from cutesmith_evaluator.text import printable
 from cutesmith_evaluator.types import (
     Claim,
     Compilation,
@@ -29,6 +32,8 @@ from cutesmith_evaluator.wire import converter
 
 __all__ = ["Limits", "Worker", "WorkerDied", "WorkerError", "WorkerTimeout", "WorkerUnavailable"]
 
+_OF_REQUEST = 0.7
+_RUN_CANDIDATES = ("compile", "validate", "time")
 OnProgress = Callable[[str], None]
 Result = TypeVar("Result")
 
@@ -111,7 +116,7 @@ class Worker:
             "quick": quick,
             "device": device,
             "arch": arch,
-            "time_s": time_s,
+            "time_s": self._kernel_s() if time_s is None else time_s,
             "dynamic_dims": [[list(place) for place in group] for group in dynamic_dims],
         }
         return self._call("validate", params, f"validating {candidate.name}", Validation, deadline_s, on_progress)
@@ -184,6 +189,11 @@ class Worker:
         finally:
             confirming.close()
 
+    def _kernel_s(self) -> float | None:
+        """Where a request has little time: after which a kernel on the emulated device is stopped, so that it is told
+        before the worker is killed."""
+        return None if self._limits.request_s is None else self._limits.request_s * _OF_REQUEST
+
     def close(self) -> None:
         """Ends the process and all it started, at once; the next request starts another."""
         if self._process:
@@ -219,16 +229,31 @@ class Worker:
     ) -> Result:
         self._last_id += 1
         message = {"id": self._last_id, "method": method, "params": params}
-        reply = self._started().request(message, doing, deadline_s, on_progress)
-        if reply.get("last") or self._compiles >= self._limits.recycle_after:
+        if method in _RUN_CANDIDATES and self._limits.request_s is not None:
+            deadline_s = min(deadline_s, self._limits.request_s)
+        process = self._started(on_progress, loaded=method in _RUN_CANDIDATES)
+        reply = process.request(message, doing, deadline_s, on_progress)
+        if reply.get("last") or self._compiles >= self._limits.recycle_after or self._is_littered(method):
             self.close()
-        if "error" in reply:
-            raise WorkerError(f"The worker failed while {doing}: {reply['error']['message']}")
-        return converter().structure(reply["result"], result)
+        try:
+            if "error" in reply:
+                why = printable(str(reply["error"]["message"]))
+                raise WorkerError(f"The worker failed while {doing}: {why}")
+            return converter().structure(reply["result"], result)
+        except (BaseValidationError, KeyError, TypeError, ValueError):
+            self.close()
+            raise WorkerDied(f"The worker gave no answer that can be read while {doing}.") from None
 
-    def _started(self) -> WorkerProcess:
+    def _is_littered(self, method: str) -> bool:
+        """Whether a candidate, or torch.compile for it, has left processes: they would disturb the next one."""
+        return method in _RUN_CANDIDATES and self._process is not None and self._process.has_left_processes
+
+    def _started(self, on_progress: OnProgress | None, *, loaded: bool) -> WorkerProcess:
+        """`loaded`: with what candidates import, so that this is not counted among the time they take."""
         if self._process and not self._process.alive:
             self.close()
         if self._process is None:
             self._process = WorkerProcess(self._interpreter, self._limits)
+        if loaded and not self._process.is_loaded:
+            self._process.load(on_progress)
         return self._process

@@ -14,32 +14,38 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+from cutesmith_evaluator.ending import end_group
 from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout, WorkerUnavailable
 from cutesmith_evaluator.processes import anonymous_bytes, descendants, has_ended, physical_memory
 from cutesmith_evaluator.sandbox import sandbox
 from cutesmith_evaluator.scrub import scrubbed_environment
 from cutesmith_evaluator.temporary import TemporaryFolder
+from cutesmith_evaluator.text import printable
 
 # Runs in the user's interpreter with -P: only this one package becomes visible, wherever it is installed.
 BOOT = """
 import sys, importlib.util as util
 sys.dont_write_bytecode = True
-_, folder, descriptor, scratch, parent = sys.argv
+_, folder, descriptor, parent = sys.argv
 spec = util.spec_from_file_location("cutesmith_evaluator", folder + "/__init__.py", submodule_search_locations=[folder])
 sys.modules["cutesmith_evaluator"] = package = util.module_from_spec(spec)
 spec.loader.exec_module(package)
 from cutesmith_evaluator.worker.serve import serve
-serve(int(descriptor), scratch, int(parent))
+serve(int(descriptor), int(parent))
 """
 _PACKAGE = Path(__file__).parent
 _TICK_S = 0.05
 _SIGNALLED = 128  # the sandbox's exit code for a signal is this much more
 _LOG_BYTES = 64 * 1024
+_REPLY_BYTES = 256 << 20  # longer than any reply; a graph of thousands of ops takes a few MiB
+_LAST_WORDS = 300  # characters
+_DISK_BYTES = 32 << 20  # free space that a worker must leave
+_LOOK_AT_DISK_S = 1.0
+_LOADING = 0  # the request's number
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,9 @@ class Limits:
     """What a worker may use before it is killed or replaced."""
 
     memory_bytes: int = field(default_factory=lambda: physical_memory() * 4 // 5)  # the worker with its children
+    processes: int = field(default_factory=lambda: 64 + 2 * (os.cpu_count() or 1))  # torch.compile starts one a core
     startup_s: float = 60.0
+    request_s: float | None = None  # of a request about a candidate, whatever its deadline
     recycle_after: int = 200  # compiles; the DSL leaks threads
 
 
@@ -57,10 +65,13 @@ class WorkerProcess:
     def __init__(self, interpreter: Path, limits: Limits) -> None:
         self._limits = limits
         self._sandbox = sandbox()
-        self._scratch = TemporaryFolder()
+        self._scratch = _scratch()
         self._socket, theirs = socket.socketpair()
         self._log = bytearray()
         self._received = bytearray()
+        self.is_loaded = False
+        self._looked_at_disk = time.monotonic()
+        self._disk_is_small = self._scratch.free_bytes() < 2 * _DISK_BYTES
         try:
             self._process, self._output = self._spawn(interpreter, theirs)
         except OSError as error:
@@ -78,8 +89,9 @@ class WorkerProcess:
             interpreter.stat()
         output, writer = os.pipe()
         parent = 0 if self._sandbox.is_on else os.getpid()  # in the sandbox it is the sandbox's program
-        arguments = [str(_PACKAGE), str(theirs.fileno()), str(self._scratch.path), str(parent)]
+        arguments = [str(_PACKAGE), str(theirs.fileno()), str(parent)]
         environment = self._sandbox.environment(scrubbed_environment(os.environ), self._scratch.path)
+        name, _, value = self._variable.partition("=")
         try:
             process = subprocess.Popen(
                 self._sandbox.around([str(interpreter), "-P", "-c", BOOT, *arguments], self._scratch.path),
@@ -89,7 +101,7 @@ class WorkerProcess:
                 pass_fds=[theirs.fileno()],
                 process_group=0,
                 cwd=self._scratch.path,
-                env=environment,
+                env=environment | {name: value},
             )
         except OSError:
             os.close(output)
@@ -97,6 +109,11 @@ class WorkerProcess:
         finally:
             os.close(writer)
         return process, output
+
+    @property
+    def _variable(self) -> str:
+        """In the environment of the process and of what it starts."""
+        return f"CUTESMITH_SCRATCH={self._scratch.path}"
 
     def _await_ready(self, interpreter: Path) -> None:
         try:
@@ -135,6 +152,12 @@ class WorkerProcess:
         """The end of what the process and its children have printed."""
         return self._log.decode(errors="replace")
 
+    def load(self, on_progress: Callable[[str], None] | None) -> None:
+        """Imports what candidates import."""
+        message = {"id": _LOADING, "method": "load", "params": {}}
+        self.request(message, "importing torch and the CuTe DSL", self._limits.startup_s, on_progress)
+        self.is_loaded = True
+
     def request(
         self, message: dict[str, Any], doing: str, deadline_s: float, on_progress: Callable[[str], None] | None
     ) -> dict[str, Any]:
@@ -167,7 +190,7 @@ class WorkerProcess:
                     return reply
             if ended:
                 self._raise_died(doing)
-            self._check_memory(doing)
+            self._check_use(doing)
             if time.monotonic() > deadline:
                 self.kill()
                 raise WorkerTimeout(f"Stopped after {deadline - started:.0f} s while {doing}.")
@@ -181,17 +204,26 @@ class WorkerProcess:
         return bool(chunk)
 
     def _replies(self) -> list[dict[str, Any]]:
-        *lines, rest = bytes(self._received).split(b"\n")
-        self._received = bytearray(rest)
+        end = self._received.rfind(b"\n") + 1
+        lines = bytes(self._received[:end]).split(b"\n")[:-1]
+        del self._received[:end]
+        if len(self._received) > _REPLY_BYTES:
+            self._raise_tampered()
         return [self._reply(line) for line in lines]
 
     def _reply(self, line: bytes) -> dict[str, Any]:
-        with suppress(ValueError):
-            if isinstance(reply := json.loads(line), dict):
-                return reply
+        try:
+            reply = json.loads(line)
+        except ValueError:
+            reply = None
+        if not isinstance(reply, dict):
+            self._raise_tampered()
+        return reply
+
+    def _raise_tampered(self) -> NoReturn:
         self.kill()
         raise WorkerDied(
-            "Code of the module wrote into the worker's channel; leave descriptors you did not open alone."
+            "Code that ran in the worker wrote into its channel to CuteSmith; leave descriptors you did not open alone."
         )
 
     def _drain(self) -> bool:
@@ -202,45 +234,78 @@ class WorkerProcess:
 
     def _last_line(self) -> str:
         lines = [line.strip() for line in self.log().splitlines() if line.strip()]
-        return lines[-1][:300] if lines else ""
+        return printable(lines[-1], _LAST_WORDS) if lines else ""
 
-    def _check_memory(self, doing: str) -> None:
-        used = anonymous_bytes([self.pid, *descendants(self.pid)])
-        if used > self._limits.memory_bytes:
+    def _check_use(self, doing: str) -> None:
+        """Raises WorkerDied, the worker killed, where it takes more than it may."""
+        pids = [self.pid, *descendants(self.pid)]
+        limit, memory = self._limits, self._limits.memory_bytes / 2**30
+        reason = ""
+        if len(pids) > limit.processes:
+            reason = f"it started more than {limit.processes} processes; start none."
+        elif anonymous_bytes(pids) > limit.memory_bytes:
+            reason = f"it used more than {memory:.1f} GiB of memory; use smaller sizes."
+        elif self._fills_the_disk():
+            reason = f"it filled the disk of {self._scratch.path.parent.parent}; write less."
+        if reason:
             self.kill()
-            limit = self._limits.memory_bytes / 2**30
-            raise WorkerDied(f"Stopped while {doing}: it used more than {limit:.1f} GiB of memory; use smaller sizes.")
+            raise WorkerDied(f"Stopped while {doing}: {reason}")
+
+    def _fills_the_disk(self) -> bool:
+        """Whether its scratch folder's disk had space and has none now."""
+        if self._disk_is_small or time.monotonic() < self._looked_at_disk + _LOOK_AT_DISK_S:
+            return False
+        self._looked_at_disk = time.monotonic()
+        return self._scratch.free_bytes() < _DISK_BYTES
 
     def _raise_died(self, doing: str) -> NoReturn:
         code = self._ended()
         self.kill()
-        if self._sandbox.is_on and code > _SIGNALLED:
-            code = _SIGNALLED - code
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         output = f"; its last output: {self._last_line()}" if self._last_line() else ""
-        raise WorkerDied(f"The worker process ended ({how}) while {doing}{output}")
+        raise WorkerDied(f"The worker process {_how_it_ended(code, self._sandbox.is_on)} while {doing}{output}")
 
-    def _ended(self) -> int:
-        """The exit code, once the rest of the output is read. A process that closed its socket is ended first."""
+    def _ended(self) -> int | None:
+        """The exit code, once the rest of the output is read; None where it lives on without its socket."""
         try:
             code = self._process.wait(1.0)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            code = self._process.wait(5.0)
+            code = None
         while select.select([self._output], [], [], 0)[0] and self._drain():
             pass
         return code
+
+    @property
+    def has_left_processes(self) -> bool:
+        """Whether there is more than the worker itself."""
+        return len(descendants(self.pid)) > self._sandbox.is_on + self._sandbox.has_processes
 
     def kill(self) -> None:
         """Ends the process and everything it started; idempotent."""
         if self._socket.fileno() < 0:
             return
-        children = descendants(self.pid)
-        for kill, target in ((os.killpg, self.pid), *((os.kill, child) for child in children)):
-            with suppress(ProcessLookupError, PermissionError):
-                kill(target, signal.SIGKILL)
-        with suppress(subprocess.TimeoutExpired):  # stuck in the driver: init reaps it
-            self._process.wait(5.0)
+        end_group(self._process, self._variable)
         self._socket.close()
         os.close(self._output)
         self._scratch.close()
+
+
+def _scratch() -> TemporaryFolder:
+    """Raises WorkerUnavailable."""
+    try:
+        return TemporaryFolder()
+    except OSError as error:
+        message = f"No folder for the worker's files can be made ({error.strerror}: {error.filename}); free the disk."
+        raise WorkerUnavailable(message) from error
+
+
+def _how_it_ended(code: int | None, sandboxed: bool) -> str:
+    """In words: "ended (SIGSEGV)"."""
+    if code is None:
+        return "closed its channel to CuteSmith"
+    if sandboxed and code > _SIGNALLED:
+        code = _SIGNALLED - code
+    if code >= 0:
+        return f"ended (exit code {code})"
+    if -code == signal.SIGKILL:
+        return "ended (SIGKILL: by itself, or by the system where memory ran out)"
+    return f"ended ({signal.Signals(-code).name})"

@@ -1,4 +1,4 @@
-"""What /proc says of processes: descendants, memory in use, memory of the machine."""
+"""What /proc says of processes: descendants, environments, memory in use, memory of the machine."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ def descendants(pid: int) -> list[int]:
         found += children
         waiting += children
     return found
+
+
+def with_variable(variable: str) -> list[int]:
+    """Processes that were started with "NAME=value" in their environment."""
+    wanted = b"\0" + os.fsencode(variable) + b"\0"
+    return [int(folder.name) for folder in _PROC.glob("[0-9]*") if wanted in b"\0" + _read_bytes(folder / "environ")]
 
 
 def anonymous_bytes(pids: Iterable[int]) -> int:
@@ -54,7 +60,11 @@ def _anonymous_pages(pid: int) -> int:
 
 
 def _read(path: Path) -> str:
+    return _read_bytes(path).decode(errors="replace")
+
+
+def _read_bytes(path: Path) -> bytes:
     try:
-        return path.read_text()
+        return path.read_bytes()
     except OSError:
-        return ""
+        return b""

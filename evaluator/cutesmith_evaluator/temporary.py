@@ -26,6 +26,13 @@ class TemporaryFolder:
         self.path = self._outer / "files"
         self.path.mkdir()
 
+    def free_bytes(self) -> int:
+        """Of the file system that the folder is on."""
+        try:
+            return shutil.disk_usage(self.path).free
+        except OSError:  # the folder is gone
+            return 0
+
     def close(self) -> None:
         shutil.rmtree(self._outer, ignore_errors=True)
         self._lock.close()

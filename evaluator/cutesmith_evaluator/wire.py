@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 from cattrs import Converter
+from cattrs.gen import make_dict_structure_fn
 
-from cutesmith_evaluator.types import Arg, Ref
+from cutesmith_evaluator.text import printable
+from cutesmith_evaluator.types import Arg, Finding, Ref
 
 
 @cache
@@ -17,9 +20,16 @@ def converter() -> Converter:
     made = Converter()
     made.register_unstructure_hook(Ref, _ref_to_json)
     made.register_structure_hook(Ref, lambda value, _: _ref_from_json(value))
+    finding = make_dict_structure_fn(Finding, made)
+    made.register_structure_hook(Finding, lambda value, kind: _told(finding(value, kind)))
     made.register_unstructure_hook_func(_is_arg, lambda value: _arg_to_json(value))
     made.register_structure_hook_func(_is_arg, lambda value, _: _arg_from_json(value))
     return made
+
+
+def _told(finding: Finding) -> Finding:
+    """Its words are often a candidate's: they end in terminals, in the store and in prompts."""
+    return replace(finding, message=printable(finding.message))
 
 
 def _is_arg(kind: Any) -> bool:

@@ -92,12 +92,20 @@ async def _improve(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> N
 async def _check(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
     from cutesmith_server.generating import start
 
-    candidate = argument.get("candidate")
-    if not isinstance(candidate, str) or not candidate:
+    await start(studio, key, _candidates(argument, key))
+
+
+def _candidates(argument: dict[str, Any], key: ClassKey) -> list[Path]:
+    """The kernels that a check names: one, or a list."""
+    named = argument.get("candidate")
+    listed = named if isinstance(named, list) else [named]
+    paths = [Path(each) for each in listed if isinstance(each, str) and each]
+    if not paths or len(paths) < len(listed):
         raise RefusedError(f"Name the kernel file to validate against {key.qualname} (a path, as `candidate`).")
-    if not Path(candidate).is_file():
-        raise RefusedError(f"The kernel file {candidate} does not exist: save it first.")
-    await start(studio, key, Path(candidate))
+    for path in paths:
+        if not path.is_file():
+            raise RefusedError(f"The kernel file {path} does not exist: save it first.")
+    return paths
 
 
 async def _cancel(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:

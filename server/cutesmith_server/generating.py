@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,23 +21,28 @@ if TYPE_CHECKING:
     from cutesmith_server.studio import Studio
 
 
-async def start(studio: Studio, key: ClassKey, candidate: Path | None = None, *, with_model: bool = False) -> None:
+async def start(studio: Studio, key: ClassKey, candidates: Sequence[Path] = (), *, with_model: bool = False) -> None:
     """Starts a job: `optimize` (`with_model`: a language model goes on from what the recipes found), or `check` of the
-    candidate. Raises RefusedError."""
-    kind: Kind = "optimize" if candidate is None else "check"
+    candidates. Raises RefusedError."""
+    kind: Kind = "check" if candidates else "optimize"
     _require_startable(studio, key)
     await _require_trust(studio, key)
     _require_startable(studio, key)  # the user may have gone on while asked
     digest = studio.outline(key.path).digest(key.qualname)
     assert digest is not None
-    job = replace(_job(studio, key, kind, candidate), proposer="llm" if with_model else "auto")
+    job = replace(_job(studio, key, kind, candidates), proposer="llm" if with_model else "auto")
     before = studio.sessions.get(key, Session())
     studio.sessions[key] = sessions.started(before, kind, digest, queued=studio.jobs.would_queue())
     studio.logs.begin(key, f"{kind} {key.path}::{key.qualname} (device {job.device})")
     studio.jobs.submit(key, job)
     studio.refresh(key.path)
-    title = f"CuTe kernel for {key.qualname}" if candidate is None else f"Validating {candidate.name}"
-    await studio.bars.begin(key, title, studio.jobs.runs)
+    await studio.bars.begin(key, _title(key, candidates), studio.jobs.runs)
+
+
+def _title(key: ClassKey, candidates: Sequence[Path]) -> str:
+    if not candidates:
+        return f"CuTe kernel for {key.qualname}"
+    return f"Validating {candidates[0].name if len(candidates) == 1 else f'{len(candidates)} kernels'}"
 
 
 def _require_startable(studio: Studio, key: ClassKey) -> None:
@@ -71,7 +77,7 @@ async def _require_trust(studio: Studio, key: ClassKey) -> None:
         )
 
 
-def _job(studio: Studio, key: ClassKey, kind: Kind, candidate: Path | None) -> Job:
+def _job(studio: Studio, key: ClassKey, kind: Kind, candidates: Sequence[Path]) -> Job:
     settings = studio.settings
     interpreter = Path(settings.interpreter).expanduser() if settings.interpreter else Path(sys.executable)
     return Job(
@@ -80,7 +86,7 @@ def _job(studio: Studio, key: ClassKey, kind: Kind, candidate: Path | None) -> J
         workspace=str(workspace_root(key.path)),
         interpreter=str(interpreter),
         source=studio.unsaved_text(key.path),
-        candidate=str(candidate) if candidate else None,
+        candidates=tuple(map(str, candidates)),
         archs=settings.archs,
         device=settings.device,
         resume=True,

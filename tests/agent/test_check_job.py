@@ -17,7 +17,7 @@ _Device = Literal["auto", "none"]
 def checked(rig: Rig, source: str, device: _Device = "auto") -> dict[str, Any]:
     kernel = rig.root / "mine.py"
     kernel.write_text(source)
-    return rig.run(job=replace(rig.job, kind="check", candidate=str(kernel), device=device))
+    return rig.run(job=replace(rig.job, kind="check", candidates=(str(kernel),), device=device))
 
 
 def test_a_persons_kernel_is_judged_like_a_generated_one(rig: Rig):
@@ -59,7 +59,7 @@ def test_a_check_without_a_device_is_compiled_only(rig: Rig):
 
 
 def test_a_check_of_no_file_is_refused(rig: Rig):
-    done = rig.run(job=replace(rig.job, kind="check", candidate=str(rig.root / "none.py")))
+    done = rig.run(job=replace(rig.job, kind="check", candidates=(str(rig.root / "none.py"),)))
     assert (done["exit"], done["report"]["findings"][0]["kind"]) == (2, "unreadable-file")
 
 

@@ -142,7 +142,7 @@ def test_code_that_writes_into_the_workers_channel_is_named(file):
     file.write_text(module(top="for each in range(3, 30):\n    try: os.write(each, b'7\\n')\n    except OSError: pass"))
     ended = cutesmith("optimize", file, *JOB)
     assert ended.status == 2
-    assert "wrote into the worker's channel" in ended.json["stopped"]
+    assert "wrote into its channel to CuteSmith" in ended.json["stopped"]
 
 
 @pytest.mark.parametrize("end", ["os._exit(3)", "raise OSError"])

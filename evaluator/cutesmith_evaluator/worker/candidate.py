@@ -14,8 +14,11 @@ from types import ModuleType
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
+import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
+from cutesmith_evaluator.text import MESSAGE_LIMIT
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.checks_case import WrongElement
 from cutesmith_evaluator.worker.checks_state import named_state
@@ -25,6 +28,7 @@ from cutesmith_evaluator.worker.project import load_source
 from cutesmith_evaluator.worker.reference import Reference
 
 _FUNCTIONS = ("supports", "explain", "forward", "warm_up")
+_VALUES = (int, float, complex, bool, str, bytes, type(None), torch.dtype, torch.device, torch.Size)
 _numbers = itertools.count()
 
 
@@ -62,10 +66,10 @@ def load_candidate(path: Path, reference: Reference | None = None) -> LoadedCand
     """
     with user_code("candidate-import-error", "being imported", path):
         module = load_source(path, f"_candidate_{next(_numbers)}_{path.stem.replace('-', '_')}")
-    missing = [name for name in _FUNCTIONS if not callable(getattr(module, name, None))]
+        missing = [name for name in _FUNCTIONS if not callable(getattr(module, name, None))]
+        model = getattr(module, "ModelNew", None)
     if not missing:
         return _Functions(path, module)
-    model = getattr(module, "ModelNew", None)
     if isinstance(model, type) and issubclass(model, nn.Module) and reference is not None:
         return KernelBenchCandidate(path, model, reference)
     message = f"{path.name} lacks {', '.join(missing)} and has no ModelNew(nn.Module); a candidate needs either."
@@ -81,10 +85,11 @@ class _Functions:
         return bool(self.module.supports(module, *inputs))
 
     def explain(self, module: nn.Module, *inputs: object) -> str | None:
-        return self.module.explain(module, *inputs)
+        why = self.module.explain(module, *inputs)
+        return str.__getitem__(why, slice(0, MESSAGE_LIMIT)) if isinstance(why, str) else None
 
     def forward(self, module: nn.Module, *inputs: object) -> object:
-        return self.module.forward(module, *inputs)
+        return _plain(self.module.forward(module, *inputs))
 
     def warm_up(self, module: nn.Module, *inputs: object) -> None:
         self.module.warm_up(module, *inputs)
@@ -103,6 +108,16 @@ class _Functions:
         return None
 
 
+def _plain(result: object) -> object:
+    """What a judge may look at: any other object answers questions about itself by code of the candidate's.
+
+    Raises TypeError."""
+    for leaf in tree_leaves(result):
+        if not issubclass(type(leaf), Tensor) and type(leaf) not in _VALUES:
+            raise TypeError(f"forward returned an object of class {type(leaf).__name__[:100]}; return tensors")
+    return result
+
+
 class KernelBenchCandidate:
     """`ModelNew`, built once per reference module with its constructor arguments and its weights."""
 
@@ -119,7 +134,7 @@ class KernelBenchCandidate:
         return None
 
     def forward(self, module: nn.Module, *inputs: object) -> object:
-        return self.bound(module)(*inputs)
+        return _plain(self.bound(module)(*inputs))
 
     def warm_up(self, module: nn.Module, *inputs: object) -> None:
         self.forward(module, *inputs)

@@ -36,8 +36,6 @@ def guarded(call: Callable[[], Result], kind: str, doing: str, file: Path, devic
     except TaskError:
         raise
     except BaseException as error:  # judged code may raise anything
-        if isinstance(error, KeyboardInterrupt | GeneratorExit):
-            raise
         _require_device(device, error, doing, file)
         raise TaskError(finding_of(error, kind, doing, file)) from error
     return result

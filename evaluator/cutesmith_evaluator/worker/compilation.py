@@ -40,8 +40,6 @@ def compile_candidate(params: dict[str, Any], progress: Progress) -> Compilation
     The first arch decides: a kernel that others cannot run (clusters before sm_90, say) is still one for the first."""
     path = Path(params["candidate"])
     try:
-        if not dsl.is_loaded():
-            progress("importing the CuTe DSL, once")
         dsl.load()
         reference = load_reference(Task(**params["task"]))
         subject = prepare(reference)
@@ -102,7 +100,7 @@ def _warm_up(candidate: LoadedCandidate, subject: Subject) -> BaseException | No
     try:
         with faking(subject.mode):
             candidate.warm_up(subject.module, *subject.arguments)
-    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - the candidate may raise anything
+    except BaseException as error:  # noqa: BLE001 - the candidate may raise anything
         return error
     return None
 

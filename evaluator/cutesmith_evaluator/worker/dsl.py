@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from cutesmith_evaluator.types import Finding
-from cutesmith_evaluator.worker.failures import TaskError, line_in, summary
+from cutesmith_evaluator.worker.failures import TaskError, line_in, summary, text_of
 
 Compile = Callable[..., Any]
 
@@ -103,7 +103,7 @@ def compiling_for(arch: str, scratch: Path | None) -> Iterator[Compiles]:
 
 def _with_line(error: BaseException, original: Compile, self: Any, args: Any, kwargs: dict[str, Any]) -> BaseException:
     """The error of invalid IR from a second compile, which knows its line; any other as it is."""
-    if "could not build valid IR" not in str(error):
+    if "could not build valid IR" not in text_of(error):
         return error
     if isinstance(kwargs.get("options"), str):
         kwargs = kwargs | {"options": kwargs["options"] + " --generate-line-info"}
@@ -218,7 +218,7 @@ def wants_driver(error: BaseException) -> bool:
 
 def finding_of_compile(error: BaseException, candidate: Path) -> Finding:
     """The DSL's error at the line of the candidate that caused it."""
-    text = _COLOUR.sub("", str(error))
+    text = _COLOUR.sub("", text_of(error))
     line = _rendered_line(text, candidate) or _deepest_line(error, candidate)
     where = f"{candidate.name}:{line}" if line else candidate.name
     return Finding("compile-error", f"{where} does not compile: {_explained(text, error)}", line, str(candidate))

@@ -38,7 +38,6 @@ def validate_emulated(
     reference: Reference, candidate: LoadedCandidate, request: Request, conduct: Conduct
 ) -> Validation:
     """The verdict on the emulated device; `ok` None where nothing can be said. Raises TaskError."""
-    request.progress("importing the CuTe DSL, once")
     dsl.load()
     arch = request.arch if properties_of(request.arch) is not None else ARCH
     pace = Pace(request.progress, *(_limits(request)))

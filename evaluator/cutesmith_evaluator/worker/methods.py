@@ -6,6 +6,7 @@ Imports are lazy: an interpreter without torch still answers `hello`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from cutesmith_evaluator.confirmation import STEPS
@@ -20,6 +21,18 @@ Method = Callable[[Params, Progress], object]
 
 def _hello(params: Params, progress: Progress) -> object:
     return environment()
+
+
+def _load(params: Params, progress: Progress) -> object:
+    """What is missing is told by the request that needs it."""
+    with suppress(Exception):
+        progress("importing torch and the CuTe DSL, once")
+        import torch  # noqa: F401
+
+        from cutesmith_evaluator.worker import dsl
+
+        dsl.load()
+    return None
 
 
 def _inspect(params: Params, progress: Progress) -> object:
@@ -88,6 +101,7 @@ def _confirming(name: str) -> Method:
 
 METHODS: Mapping[str, Method] = {
     "hello": _hello,
+    "load": _load,
     "inspect": _inspect,
     "probe": _probe,
     "compile": _compile,

@@ -1,7 +1,7 @@
 """The worker's loop: one request at a time from a socket of its own, never stdin or stdout.
 
-Request `{"id", "method", "params"}`; replies `{"id", "progress"}`, `{"id", "result"}`, `{"id", "error": {"kind",
-"message"}}`. A last reply carries `"last": true`: the process is then of no further use.
+Request `{"id", "method", "params"}`; replies `{"id", "progress"}`, `{"id", "result"}`, `{"id", "error": {"message"}}`.
+A last reply carries `"last": true`: the process is then of no further use.
 """
 
 from __future__ import annotations
@@ -16,24 +16,25 @@ import socket
 import sys
 import threading
 import traceback
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from cutesmith_evaluator.worker.encoding import encode
+from cutesmith_evaluator.worker.failures import summary
 from cutesmith_evaluator.worker.methods import METHODS
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
-def serve(descriptor: int, scratch: str, parent: int) -> NoReturn:
+def serve(descriptor: int, parent: int) -> NoReturn:
     """Answers requests until the client goes away, then ends the whole process group.
 
-    `descriptor`: a connected socket; `scratch`: a folder the client removes; `parent`: the client's process id, 0 in a
-    sandbox, which ends the process with the client.
+    `descriptor`: a connected socket; `parent`: the client's process id, 0 in a sandbox, which ends the process with the
+    client. CUTESMITH_SCRATCH in the environment is a folder that the client removes.
     """
     _confine(parent)
     os.set_inheritable(descriptor, False)
     sys.argv = [""]
-    os.environ["CUTESMITH_SCRATCH"] = scratch
     client = socket.socket(fileno=descriptor)
     threading.Thread(target=_end_with_client, args=(client,), daemon=True).start()
     channel = _Channel(client)
@@ -65,9 +66,10 @@ def _answer(request: dict[str, Any], channel: _Channel) -> dict[str, Any]:
     try:
         result = METHODS[request["method"]](request["params"], progress)
         reply: dict[str, Any] = {"id": number, "result": encode(result)}
-    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - the loop outlives any request
-        traceback.print_exc()
-        reply = {"id": number, "error": {"kind": type(error).__name__, "message": str(error)}}
+    except BaseException as error:  # noqa: BLE001 - the loop outlives any request
+        with suppress(BaseException):  # an exception may be written so that it cannot be printed
+            traceback.print_exc()
+        reply = {"id": number, "error": {"message": summary(error)}}
     return {**reply, "last": True} if _device_is_lost() else reply
 
 

@@ -80,7 +80,7 @@ def _forward_of(subject: Subject) -> Iterator[None]:
     try:
         with faking(subject.mode):
             yield
-    except (Exception, SystemExit, KeyboardInterrupt) as error:
+    except BaseException as error:  # the user's code may raise anything
         raise TaskError(_finding(error, subject.file)) from error
     finally:
         logging.disable(logging.NOTSET)

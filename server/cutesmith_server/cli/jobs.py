@@ -54,9 +54,9 @@ def _approved(done: Done, job: Job, target: Target, options: argparse.Namespace)
 
 
 def check(options: argparse.Namespace) -> int:
-    candidate: Path = options.candidate
-    if not candidate.is_file():
-        raise RefusedError(f"{candidate} is no file: name the kernel to check.", exit=2)
+    for candidate in options.candidates:
+        if not candidate.is_file():
+            raise RefusedError(f"{candidate} is no file: name the kernel to check.", exit=2)
     done, _ = run_job(_job("check", read_target(options.target), options), quiet=options.json)
     return _finish(done, options)
 
@@ -76,7 +76,7 @@ def _job(kind: Literal["optimize", "check"], target: Target, options: argparse.N
         task=Task(str(target.path), target.qualname),
         workspace=str(workspace_root(target.path)),
         interpreter=interpreter(options),
-        candidate=str(options.candidate.absolute()) if kind == "check" else None,
+        candidates=tuple(str(each.absolute()) for each in options.candidates) if kind == "check" else (),
         archs=tuple(options.arch),
         device=options.device,
         resume=True,

@@ -45,9 +45,10 @@ def _add_jobs(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_target(optimize)
     _add_job_options(optimize)
     _add_model_options(optimize)
-    check = commands.add_parser("check", help="prove and time a kernel that you wrote", epilog=_EXITS)
+    check = commands.add_parser("check", help="prove and time kernels that you wrote", epilog=_EXITS)
     _add_target(check)
-    check.add_argument("candidate", type=Path, metavar="CANDIDATE.py", help="our contract, or a class ModelNew")
+    kernel_help = "our contract, or a class ModelNew; several are judged one after the other"
+    check.add_argument("candidates", type=Path, nargs="+", metavar="CANDIDATE.py", help=kernel_help)
     _add_job_options(check)
 
 
