@@ -49,6 +49,8 @@ class Worker:
         self._interpreter = interpreter
         self._limits = limits or Limits()
         self._process: WorkerProcess | None = None
+        self._spare: WorkerProcess | None = None  # once one was lost: that it comes up takes seconds
+        self._loses_workers = False
         self._last_id = 0
         self._compiles = 0
 
@@ -196,6 +198,13 @@ class Worker:
 
     def close(self) -> None:
         """Ends the process and all it started, at once; the next request starts another."""
+        self._drop()
+        if self._spare:
+            self._spare.kill()
+        self._spare = None
+
+    def _drop(self) -> None:
+        """Ends the process; the next request takes the spare one."""
         if self._process:
             self._process.kill()
         self._process = None
@@ -232,16 +241,20 @@ class Worker:
         if method in _RUN_CANDIDATES and self._limits.request_s is not None:
             deadline_s = min(deadline_s, self._limits.request_s)
         process = self._started(on_progress, loaded=method in _RUN_CANDIDATES)
-        reply = process.request(message, doing, deadline_s, on_progress)
+        try:
+            reply = process.request(message, doing, deadline_s, on_progress)
+        except (WorkerDied, WorkerTimeout):
+            self._loses_workers = True
+            raise
         if reply.get("last") or self._compiles >= self._limits.recycle_after or self._is_littered(method):
-            self.close()
+            self._drop()
         try:
             if "error" in reply:
                 why = printable(str(reply["error"]["message"]))
                 raise WorkerError(f"The worker failed while {doing}: {why}")
             return converter().structure(reply["result"], result)
         except (BaseValidationError, KeyError, TypeError, ValueError):
-            self.close()
+            self._drop()
             raise WorkerDied(f"The worker gave no answer that can be read while {doing}.") from None
 
     def _is_littered(self, method: str) -> bool:
@@ -251,9 +264,15 @@ class Worker:
     def _started(self, on_progress: OnProgress | None, *, loaded: bool) -> WorkerProcess:
         """`loaded`: with what candidates import, so that this is not counted among the time they take."""
         if self._process and not self._process.alive:
-            self.close()
+            self._drop()
         if self._process is None:
+            self._process, self._spare = self._spare, None
+        if self._process is None or not self._process.alive:
+            self._drop()
             self._process = WorkerProcess(self._interpreter, self._limits)
-        if loaded and not self._process.is_loaded:
+        self._process.come_up()
+        if loaded:
             self._process.load(on_progress)
+        if self._loses_workers and self._spare is None:
+            self._spare = WorkerProcess(self._interpreter, self._limits, spare=True)
         return self._process

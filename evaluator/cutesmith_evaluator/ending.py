@@ -16,6 +16,7 @@ from cutesmith_evaluator.processes import descendants, with_variable
 
 _ROUNDS = 50  # each stops what was started since the one before: what is stopped starts nothing
 _WAIT_S = 5.0
+_SIGNALLED = 128  # the sandbox's exit code for a signal is this much more
 
 
 def end_group(process: subprocess.Popen[bytes], variable: str) -> None:
@@ -51,3 +52,16 @@ def _signal(pids: Iterable[int], number: signal.Signals) -> None:
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
+
+
+def how_it_ended(code: int | None, *, sandboxed: bool) -> str:
+    """In words: "ended (SIGSEGV)". `code`: None where it goes on without its channel."""
+    if code is None:
+        return "closed its channel to CuteSmith"
+    if sandboxed and code > _SIGNALLED:
+        code = _SIGNALLED - code
+    if code >= 0:
+        return f"ended (exit code {code})"
+    if -code == signal.SIGKILL:
+        return "ended (SIGKILL: by itself, or by the system where memory ran out)"
+    return f"ended ({signal.Signals(-code).name})"

@@ -9,22 +9,22 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
 import socket
 import subprocess
-import time
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from cutesmith_evaluator.ending import end_group
+from cutesmith_evaluator.deadline import Deadline
+from cutesmith_evaluator.ending import end_group, how_it_ended
 from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout, WorkerUnavailable
-from cutesmith_evaluator.processes import anonymous_bytes, descendants, has_ended, physical_memory
+from cutesmith_evaluator.processes import descendants, has_ended
 from cutesmith_evaluator.sandbox import sandbox
 from cutesmith_evaluator.scrub import scrubbed_environment
 from cutesmith_evaluator.temporary import TemporaryFolder
 from cutesmith_evaluator.text import printable
+from cutesmith_evaluator.usage import Limits, Usage
 
 # Runs in the user's interpreter with -P: only this one package becomes visible, wherever it is installed.
 BOOT = """
@@ -39,39 +39,29 @@ serve(int(descriptor), int(parent))
 """
 _PACKAGE = Path(__file__).parent
 _TICK_S = 0.05
-_SIGNALLED = 128  # the sandbox's exit code for a signal is this much more
 _LOG_BYTES = 64 * 1024
 _REPLY_BYTES = 256 << 20  # longer than any reply; a graph of thousands of ops takes a few MiB
 _LAST_WORDS = 300  # characters
-_DISK_BYTES = 32 << 20  # free space that a worker must leave
-_LOOK_AT_DISK_S = 1.0
-_LOADING = 0  # the request's number
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a worker may use before it is killed or replaced."""
-
-    memory_bytes: int = field(default_factory=lambda: physical_memory() * 4 // 5)  # the worker with its children
-    processes: int = field(default_factory=lambda: 64 + 2 * (os.cpu_count() or 1))  # torch.compile starts one a core
-    startup_s: float = 60.0
-    request_s: float | None = None  # of a request about a candidate, whatever its deadline
-    recycle_after: int = 200  # compiles; the DSL leaks threads
+_LOAD: dict[str, Any] = {"id": 0, "method": "load", "params": {}}
 
 
 class WorkerProcess:
-    """A started worker. Raises WorkerUnavailable from the constructor when it does not come up."""
+    """A started worker. Raises WorkerUnavailable from the constructor when it does not come up.
 
-    def __init__(self, interpreter: Path, limits: Limits) -> None:
+    A `spare` one comes up and imports by itself, to be there when it is needed: `come_up`, then `load`, wait for it.
+    """
+
+    def __init__(self, interpreter: Path, limits: Limits, *, spare: bool = False) -> None:
+        self._interpreter = interpreter
         self._limits = limits
         self._sandbox = sandbox()
         self._scratch = _scratch()
         self._socket, theirs = socket.socketpair()
         self._log = bytearray()
         self._received = bytearray()
-        self.is_loaded = False
-        self._looked_at_disk = time.monotonic()
-        self._disk_is_small = self._scratch.free_bytes() < 2 * _DISK_BYTES
+        self._replies: deque[dict[str, Any]] = deque()  # come in, not looked at yet
+        self._is_up = self._is_told_to_load = self.is_loaded = False
+        self._usage = Usage(limits, self._scratch)
         try:
             self._process, self._output = self._spawn(interpreter, theirs)
         except OSError as error:
@@ -82,7 +72,10 @@ class WorkerProcess:
             ) from error
         finally:
             theirs.close()
-        self._await_ready(interpreter)
+        if spare:
+            self._send(_LOAD)
+        else:
+            self.come_up()
 
     def _spawn(self, interpreter: Path, theirs: socket.socket) -> tuple[subprocess.Popen[bytes], int]:
         if not os.access(interpreter, os.X_OK):  # in the sandbox nobody would say so
@@ -115,18 +108,20 @@ class WorkerProcess:
         """In the environment of the process and of what it starts."""
         return f"CUTESMITH_SCRATCH={self._scratch.path}"
 
-    def _await_ready(self, interpreter: Path) -> None:
+    def come_up(self) -> None:
+        """Raises WorkerUnavailable."""
+        if self._is_up:
+            return
         try:
-            self._wait("starting", time.monotonic() + self._limits.startup_s, self._ready_line)
+            self._wait("starting", self._limits.startup_s, self._ready_line)
         except WorkerError as error:
-            if "Unknown option: -P" in self.log():
-                reason = "it is older than Python 3.11"
-            else:
-                reason = self._last_line() or str(error)
+            is_old = "Unknown option: -P" in self.log()
+            reason = "it is older than Python 3.11" if is_old else self._last_line() or str(error)
             self.kill()
             raise WorkerUnavailable(
-                f"No worker starts in {interpreter}: {reason}; choose the interpreter of your project."
+                f"No worker starts in {self._interpreter}: {reason}; choose the interpreter of your project."
             ) from error
+        self._is_up = True
 
     def _ready_line(self, reply: dict[str, Any]) -> bool:
         return "ready" in reply
@@ -154,46 +149,64 @@ class WorkerProcess:
 
     def load(self, on_progress: Callable[[str], None] | None) -> None:
         """Imports what candidates import."""
-        message = {"id": _LOADING, "method": "load", "params": {}}
-        self.request(message, "importing torch and the CuTe DSL", self._limits.startup_s, on_progress)
+        if self.is_loaded:
+            return
+        doing = "importing torch and the CuTe DSL"
+        if not self._is_told_to_load:
+            self._send(_LOAD)
+        self._wait(doing, self._limits.startup_s, self._reply_to(_LOAD, on_progress))
         self.is_loaded = True
 
     def request(
         self, message: dict[str, Any], doing: str, deadline_s: float, on_progress: Callable[[str], None] | None
     ) -> dict[str, Any]:
         """Sends one request and returns its reply. `doing` completes "… while <doing>" in errors."""
+        try:
+            self._send(message)
+        except OSError:
+            self._raise_died(doing)
+        return self._wait(doing, deadline_s, self._reply_to(message, on_progress))
 
+    def _send(self, message: dict[str, Any]) -> None:
+        self._is_told_to_load |= message is _LOAD
+        self._socket.sendall(json.dumps(message).encode() + b"\n")
+
+    def _reply_to(
+        self, message: dict[str, Any], on_progress: Callable[[str], None] | None
+    ) -> Callable[[dict[str, Any]], bool]:
         def is_reply(reply: dict[str, Any]) -> bool:
             if reply.get("id") != message["id"]:
                 return False
             if "progress" in reply and on_progress:
-                on_progress(reply["progress"])
+                on_progress(printable(str(reply["progress"]), _LAST_WORDS))
             return "result" in reply or "error" in reply
 
-        try:
-            self._socket.sendall(json.dumps(message).encode() + b"\n")
-        except OSError:
-            self._raise_died(doing)
-        return self._wait(doing, time.monotonic() + deadline_s, is_reply)
+        return is_reply
 
-    def _wait(self, doing: str, deadline: float, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        started = time.monotonic()
+    def _wait(self, doing: str, seconds: float, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        deadline = Deadline(seconds, self._own()[-1])
         sources = [self._socket.fileno(), self._output]
-        while True:
+        while (reply := self._next(wanted)) is None:
             ready, _, _ = select.select(sources, [], [], _TICK_S)
             if self._output in ready and not self._drain():
                 sources.remove(self._output)
             spoke = self._socket.fileno() in ready
             ended = not self._receive() if spoke else not self.alive
-            for reply in self._replies():
-                if wanted(reply):
-                    return reply
-            if ended:
+            self._replies.extend(self._complete_replies())
+            if ended and not self._replies:
                 self._raise_died(doing)
             self._check_use(doing)
-            if time.monotonic() > deadline:
+            if deadline.has_passed:
                 self.kill()
-                raise WorkerTimeout(f"Stopped after {deadline - started:.0f} s while {doing}.")
+                raise WorkerTimeout(f"Stopped after {seconds:.0f} s while {doing}.")
+        return reply
+
+    def _next(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any] | None:
+        """The first reply that is wanted; those before it are dropped."""
+        while self._replies:
+            if wanted(reply := self._replies.popleft()):
+                return reply
+        return None
 
     def _receive(self) -> bool:
         try:
@@ -203,7 +216,7 @@ class WorkerProcess:
         self._received += chunk
         return bool(chunk)
 
-    def _replies(self) -> list[dict[str, Any]]:
+    def _complete_replies(self) -> list[dict[str, Any]]:
         end = self._received.rfind(b"\n") + 1
         lines = bytes(self._received[:end]).split(b"\n")[:-1]
         del self._received[:end]
@@ -238,31 +251,18 @@ class WorkerProcess:
 
     def _check_use(self, doing: str) -> None:
         """Raises WorkerDied, the worker killed, where it takes more than it may."""
-        pids = [self.pid, *descendants(self.pid)]
-        limit, memory = self._limits, self._limits.memory_bytes / 2**30
-        reason = ""
-        if len(pids) > limit.processes:
-            reason = f"it started more than {limit.processes} processes; start none."
-        elif anonymous_bytes(pids) > limit.memory_bytes:
-            reason = f"it used more than {memory:.1f} GiB of memory; use smaller sizes."
-        elif self._fills_the_disk():
-            reason = f"it filled the disk of {self._scratch.path.parent.parent}; write less."
-        if reason:
+        excess = self._usage.excess([self.pid, *descendants(self.pid)])
+        if excess is not None:
             self.kill()
-            raise WorkerDied(f"Stopped while {doing}: {reason}")
-
-    def _fills_the_disk(self) -> bool:
-        """Whether its scratch folder's disk had space and has none now."""
-        if self._disk_is_small or time.monotonic() < self._looked_at_disk + _LOOK_AT_DISK_S:
-            return False
-        self._looked_at_disk = time.monotonic()
-        return self._scratch.free_bytes() < _DISK_BYTES
+            raise WorkerDied(f"Stopped while {doing}: {excess}.")
 
     def _raise_died(self, doing: str) -> NoReturn:
         code = self._ended()
         self.kill()
         output = f"; its last output: {self._last_line()}" if self._last_line() else ""
-        raise WorkerDied(f"The worker process {_how_it_ended(code, self._sandbox.is_on)} while {doing}{output}")
+        raise WorkerDied(
+            f"The worker process {how_it_ended(code, sandboxed=self._sandbox.is_on)} while {doing}{output}"
+        )
 
     def _ended(self) -> int | None:
         """The exit code, once the rest of the output is read; None where it lives on without its socket."""
@@ -296,16 +296,3 @@ def _scratch() -> TemporaryFolder:
     except OSError as error:
         message = f"No folder for the worker's files can be made ({error.strerror}: {error.filename}); free the disk."
         raise WorkerUnavailable(message) from error
-
-
-def _how_it_ended(code: int | None, sandboxed: bool) -> str:
-    """In words: "ended (SIGSEGV)"."""
-    if code is None:
-        return "closed its channel to CuteSmith"
-    if sandboxed and code > _SIGNALLED:
-        code = _SIGNALLED - code
-    if code >= 0:
-        return f"ended (exit code {code})"
-    if -code == signal.SIGKILL:
-        return "ended (SIGKILL: by itself, or by the system where memory ran out)"
-    return f"ended ({signal.Signals(-code).name})"

@@ -1,4 +1,4 @@
-"""What /proc says of processes: descendants, environments, memory in use, memory of the machine."""
+"""What /proc says of processes: descendants, environments, memory in use, time spent waiting."""
 
 from __future__ import annotations
 
@@ -36,6 +36,12 @@ def has_ended(pid: int) -> bool:
     """Whether the process's main thread is gone; it cannot be reaped before its other threads are, too."""
     state = _read(_PROC / str(pid) / "stat").rpartition(")")[2].split()
     return bool(state) and state[0] in "ZX"
+
+
+def waited_s(pid: int) -> float:
+    """Seconds for which the process's main thread was ready to run and others had the processors; 0.0 unknown."""
+    fields = _read(_PROC / str(pid) / "schedstat").split()
+    return int(fields[1]) / 1e9 if len(fields) > 1 else 0.0
 
 
 def physical_memory() -> int:

@@ -116,7 +116,7 @@ def support(reference: Reference, candidate: LoadedCandidate) -> Callable[[Input
         try:
             with torch.no_grad():
                 return candidate.supports(module, *inputs)
-        except Exception:  # noqa: BLE001 - judged code may raise anything
+        except BaseException:  # noqa: BLE001 - judged code may raise anything
             return False
 
     return supported

@@ -27,11 +27,10 @@ def _load(params: Params, progress: Progress) -> object:
     """What is missing is told by the request that needs it."""
     with suppress(Exception):
         progress("importing torch and the CuTe DSL, once")
-        import torch  # noqa: F401
+        from cutesmith_evaluator.worker import compilation, validate  # noqa: F401
+        from cutesmith_evaluator.worker.dsl import load
 
-        from cutesmith_evaluator.worker import dsl
-
-        dsl.load()
+        load()
     return None
 
 
