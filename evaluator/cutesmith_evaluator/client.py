@@ -6,6 +6,8 @@ Standard library and cattrs; no torch. A Worker belongs to one thread: the proce
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -17,6 +19,7 @@ from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout, W
 from cutesmith_evaluator.probing import Probing
 from cutesmith_evaluator.process import Limits, WorkerProcess
 from cutesmith_evaluator.text import printable
+from cutesmith_evaluator.turns import busy_finding, turn
 from cutesmith_evaluator.types import (
     Claim,
     Compilation,
@@ -33,7 +36,7 @@ from cutesmith_evaluator.wire import converter
 __all__ = ["Limits", "Worker", "WorkerDied", "WorkerError", "WorkerTimeout", "WorkerUnavailable"]
 
 _OF_REQUEST = 0.7
-_RUN_CANDIDATES = ("compile", "validate", "time")
+_RUN_CANDIDATES = ("compile", "validate", "time", "profile")
 OnProgress = Callable[[str], None]
 Result = TypeVar("Result")
 
@@ -121,7 +124,10 @@ class Worker:
             "time_s": self._kernel_s() if time_s is None else time_s,
             "dynamic_dims": [[list(place) for place in group] for group in dynamic_dims],
         }
-        return self._call("validate", params, f"validating {candidate.name}", Validation, deadline_s, on_progress)
+        doing = f"validating {candidate.name}"
+        with turn(alone=False, on_progress=on_progress) if device in ("auto", "cuda") else nullcontext(True) as is_ours:
+            result = self._call("validate", params, doing, Validation, deadline_s, on_progress)
+        return result if is_ours else replace(result, findings=(*result.findings, busy_finding()))
 
     def time(
         self,
@@ -143,7 +149,9 @@ class Worker:
             "patched": str(patched) if patched else None,
             "quick": quick,
         }
-        return self._call("time", params, f"timing {candidate.name}", Timing, deadline_s, on_progress)
+        with turn(alone=True, on_progress=on_progress) as is_ours:
+            result = self._call("time", params, f"timing {candidate.name}", Timing, deadline_s, on_progress)
+        return result if is_ours else replace(result, findings=(*result.findings, busy_finding()))
 
     def profile(
         self,

@@ -259,10 +259,9 @@ class WorkerProcess:
     def _raise_died(self, doing: str) -> NoReturn:
         code = self._ended()
         self.kill()
+        how = how_it_ended(code, sandboxed=self._sandbox.is_on)
         output = f"; its last output: {self._last_line()}" if self._last_line() else ""
-        raise WorkerDied(
-            f"The worker process {how_it_ended(code, sandboxed=self._sandbox.is_on)} while {doing}{output}"
-        )
+        raise WorkerDied(f"The worker process {how} while {doing}{output}")
 
     def _ended(self) -> int | None:
         """The exit code, once the rest of the output is read; None where it lives on without its socket."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import unicodedata
+from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cutesmith_evaluator.text import printable
 from cutesmith_evaluator.types import (
     Compilation,
     Environment,
@@ -58,8 +61,30 @@ GRAPHS = st.builds(
     st.integers(0, 2**60),
     st.integers(0, 2**60),
 )
-FINDINGS = st.builds(Finding, NAMES, NAMES, st.none() | st.integers(1, 99), st.none() | NAMES)
+MESSAGES = NAMES.map(printable)
+FINDINGS = st.builds(Finding, NAMES, MESSAGES, st.none() | st.integers(1, 99), st.none() | NAMES)
 ENVIRONMENTS = st.builds(Environment, NAMES, st.none() | NAMES, st.none(), st.none(), NAMES, st.none() | NAMES)
+
+
+@given(st.text(st.characters(codec=None, categories=None), max_size=300), st.integers(0, 200))
+def test_messages_are_fit_to_be_shown_and_stored(text: str, limit: int):
+    shown = printable(text, limit)
+    shown.encode()
+    assert not any(unicodedata.category(each) == "Cc" and each not in "\n\t" for each in shown)
+    assert len(shown) <= 6 * limit + 1
+    assert printable(text, 10**6) == text or not text.isprintable()
+
+
+def test_a_finding_is_cleaned_whoever_sent_it():
+    sent = Finding("kind", "a\0b\ud800\x1b[2J\u202ec" + "x" * 10**6)
+    (found,) = converter().structure({"findings": [converter().unstructure(sent)]}, Holder).findings
+    assert found.message.startswith("a\\x00b\\ud800\\x1b[2J\\u202ecxxx")
+    assert len(found.message) < 5000
+
+
+@dataclass(frozen=True)
+class Holder:
+    findings: tuple[Finding, ...]
 
 
 def over_the_wire(value: object) -> object:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from cutesmith_evaluator.confirmation import STEPS
 from cutesmith_evaluator.probing import Probing
-from cutesmith_evaluator.types import Compilation, Inspection, Profile, Timing, Validation
+from cutesmith_evaluator.types import Compilation, Finding, Inspection, Profile, Timing, Validation
 from cutesmith_evaluator.worker.environment import environment, missing_torch
 
 Progress = Callable[[str], None]
@@ -66,17 +67,32 @@ def _compile(params: Params, progress: Progress) -> object:
 def _validate(params: Params, progress: Progress) -> object:
     if finding := missing_torch():
         return Validation(None, "none", findings=(finding,))
-    from cutesmith_evaluator.worker.validate import validate
+    from cutesmith_evaluator.worker.validate import chosen_device, validate
 
-    return validate(params, progress)
+    busy = _busy(chosen_device(params), progress)
+    verdict = validate(params, progress)
+    return replace(verdict, findings=(*verdict.findings, *busy))
 
 
 def _time(params: Params, progress: Progress) -> object:
     if finding := missing_torch():
         return Timing("none", (), 0.0, 0, 0.0, 0.0, (finding,))
     from cutesmith_evaluator.worker.timing import time_arms
+    from cutesmith_evaluator.worker.validate import chosen_device
 
-    return time_arms(params, progress)
+    busy = _busy(chosen_device(params), progress)
+    timing = time_arms(params, progress)
+    return replace(timing, findings=(*timing.findings, *busy))
+
+
+def _busy(device: Any, progress: Progress) -> tuple[Finding, ...]:
+    """Waits for other programs on a CUDA device. A finding where they did not end."""
+    if device is None:
+        return ()
+    from cutesmith_evaluator.worker.device_load import await_device
+
+    finding = await_device(device, progress)
+    return (finding,) if finding else ()
 
 
 def _profile(params: Params, progress: Progress) -> object:
