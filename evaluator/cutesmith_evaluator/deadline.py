@@ -6,7 +6,7 @@ import time
 
 from cutesmith_evaluator.processes import waited_s
 
-_LONGEST = 5.0  # times the deadline, however busy the machine is
+_LONGEST = 10.0  # times the deadline, however busy the machine is
 
 
 class Deadline:
