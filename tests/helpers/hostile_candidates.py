@@ -82,7 +82,7 @@ def _no_sources() -> list[Hostile]:
         Hostile("fifty_megabytes", plain + b"#" * (50 << 20), ("too-long",)),
         Hostile("binary", bytes(range(256)) * 64, ("unreadable-file",)),
         Hostile("empty", b"", ("not-a-candidate",)),
-        Hostile("with_a_zero", plain + b"\0\n", ("syntax-error",)),
+        Hostile("with_a_zero", plain + b"\0\n", ("syntax-error", "hidden-text")),
         Hostile("nested", plain + b"X = " + b"(" * 5000 + b")" * 5000 + b"\n", deep),
         Hostile("signs", plain + b"X = " + b"-" * 20000 + b"1\n", deep),
         Hostile("sums", plain + b"X = " + b"+".join([b"1"] * 20000) + b"\n", deep),
