@@ -130,7 +130,7 @@ def test_text_that_the_terminal_cannot_show_is_escaped(file, monkeypatch):
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     ended = cutesmith("optimize", file, *JOB)
     assert ended.status == 2
-    assert "ValueError: \ud800 \u4e2d" in ended.json["stopped"]
+    assert "ValueError: \\ud800 \u4e2d" in ended.json["stopped"]
 
 
 def test_a_class_that_uses_a_very_long_sum_has_a_hash():
