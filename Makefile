@@ -6,7 +6,7 @@ EXTENSION := vscode-extension
 DEMO := examples/new_gelu.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint typecheck check extension e2e-vscode corpus fuzz-editor test-gpu bench-gpu constraints clean distclean honest
+.PHONY: help demo test lint typecheck check extension e2e-vscode corpus honest fuzz-editor test-gpu bench-gpu constraints clean distclean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,7 @@ e2e-vscode: $(VENV)/installed-dev extension ## Drive the packaged extension in a
 
 fuzz-editor: $(VENV)/installed-dev ## Random editor sessions against the real server (FUZZ_STEPS=2000 FUZZ_SEED=0)
 	$(BIN)/python -m pytest -q -s tests/e2e/stateful_sessions.py
+
 honest: $(VENV)/installed-dev ## Put every honest kernel through cutesmith check (a quarter of an hour)
 	CUTESMITH_HONEST=all $(BIN)/python -m pytest tests/evaluator/test_guards_check.py -k honest
 
