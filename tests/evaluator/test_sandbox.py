@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,9 +128,11 @@ def test_a_worker_that_is_killed_leaves_nothing(tmp_path: Path):
         worker.hello()
         assert worker._process is not None
         processes = [worker._process.pid, *descendants(worker._process.pid)]
-        os.kill(processes[-1], signal.SIGSEGV)
+        model = tmp_path / "a.py"
+        model.write_text("import time\nfrom torch import nn\ntime.sleep(600)\nclass A(nn.Module): pass\n")
+        threading.Timer(0.5, os.kill, (processes[-1], signal.SIGSEGV)).start()
         with pytest.raises(WorkerDied, match="SIGSEGV"):
-            worker.inspect(Task(str(tmp_path / "a.py"), "A"))
+            worker.inspect(Task(str(model), "A"))
         end = time.monotonic() + 10
         while any(Path(f"/proc/{pid}/exe").exists() for pid in processes) and time.monotonic() < end:
             time.sleep(0.02)
