@@ -38,15 +38,7 @@ export interface CheckRef extends ClassRef {
 }
 
 export type State =
-  | 'idle'
-  | 'running'
-  | 'ready'
-  | 'compiled'
-  | 'failed'
-  | 'accepted'
-  | 'stale'
-  | 'cancelled'
-  | 'reference';
+  'idle' | 'running' | 'ready' | 'compiled' | 'failed' | 'accepted' | 'stale' | 'cancelled' | 'reference';
 
 export interface JobState extends ClassRef {
   readonly state: State;
