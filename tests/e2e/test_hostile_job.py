@@ -28,7 +28,7 @@ def scratch(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = project.parent / "tmp"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
-    monkeypatch.setenv("CUTESMITH_DEADLINE_S", "4")
+    monkeypatch.setenv("CUTESMITH_DEADLINE_S", "3")
     monkeypatch.setenv("CUTESMITH_MEMORY_GB", "3")
     return folder
 

@@ -64,7 +64,8 @@ def test_fifty_hostile_candidates_leave_the_device_as_it_was(tmp_path: Path, mon
 def test_a_kernel_that_never_ends_is_killed_and_the_next_one_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("CUTESMITH_DEADLINE_S", "30")
     task, paths = write_project(tmp_path)
-    chosen = [path for path in paths if path.stem in ("loops_on_the_device_cute", "prints_much_cute")]
+    endless_file = next(path for path in paths if path.stem == "loops_on_the_device_cute")
+    chosen = (endless_file, Path(__file__).parents[1] / "evaluator" / "honest" / "plain.py")
     ended = cutesmith("check", f"{task}::{QUALNAME}", *chosen, "--device", "cuda", "--json", cwd=tmp_path)
     endless, right = ended.json["candidates"]
     assert (endless["ok"], endless["findings"][-1]["kind"]) == (False, "timeout")
