@@ -62,6 +62,7 @@ class WorkerProcess:
         self._replies: deque[dict[str, Any]] = deque()  # come in, not looked at yet
         self._is_up = self._is_told_to_load = self.is_loaded = False
         self._usage = Usage(limits, self._scratch)
+        self._progress = ""  # what the request in hand was last heard to do
         try:
             self._process, self._output = self._spawn(interpreter, theirs)
         except OSError as error:
@@ -177,8 +178,10 @@ class WorkerProcess:
         def is_reply(reply: dict[str, Any]) -> bool:
             if reply.get("id") != message["id"]:
                 return False
-            if "progress" in reply and on_progress:
-                on_progress(printable(str(reply["progress"]), _LAST_WORDS))
+            if "progress" in reply:
+                self._progress = printable(str(reply["progress"]), _LAST_WORDS)
+                if on_progress:
+                    on_progress(self._progress)
             return "result" in reply or "error" in reply
 
         return is_reply
@@ -198,7 +201,8 @@ class WorkerProcess:
             self._check_use(doing)
             if deadline.has_passed:
                 self.kill()
-                raise WorkerTimeout(f"Stopped after {seconds:.0f} s while {doing}.")
+                last = f" ({self._progress})" if self._progress else ""
+                raise WorkerTimeout(f"Stopped after {seconds:.0f} s while {doing}{last}.")
         return reply
 
     def _next(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any] | None:

@@ -221,6 +221,29 @@ def test_reject_is_remembered(offered):
     assert only["class"] == "NewGELU"
 
 
+def test_what_was_never_on_offer_is_not_rejected(tmp_path):
+    path = tmp_path / "conv.py"
+    path.write_text(
+        "import torch\nfrom torch import nn\n\n\nclass Conv(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n"
+        "        self.conv = nn.Conv1d(2, 2, 3)\n\n    def forward(self, x):\n        return self.conv(x)\n\n\n"
+        "def get_inputs():\n    return [torch.randn(1, 2, 8)]\n"
+    )
+    assert cutesmith("optimize", path, *WITHOUT_GPU).status == 3
+    refused = cutesmith("reject", path)
+    assert (refused.status, "the last run made none" in refused.stderr) == (3, True)
+    (only,) = cutesmith("status", path, "--json").json["classes"]
+    assert only["state"] == "failed"
+
+
+def test_a_file_that_does_not_parse_is_said_to(tmp_path):
+    path = tmp_path / "syntax.py"
+    path.write_text("from torch import nn\n\n\nclass A(nn.Module):\n    def forward(self, x)\n        return x\n")
+    ended = cutesmith("optimize", path)
+    assert ended.status == 2
+    assert "syntax.py:5 does not parse: expected ':'" in ended.stderr
+
+
 def test_a_read_only_folder_loses_nothing(offered):
     path, original = offered / "new_gelu.py", (offered / "new_gelu.py").read_text()
     offered.chmod(0o555)

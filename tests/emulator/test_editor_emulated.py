@@ -28,7 +28,7 @@ async def test_the_lens_says_what_was_shown_and_accepting_asks_nothing(
         ended = await session.state("ready", "compiled", "failed")
         assert ended["state"] == "ready", ended
         await session.until(lambda: session.lens_refreshes)
-        assert await session.lenses(uri) == ["right on the emulated device, not timed", "Accept", "Reject"]
+        assert await session.lenses(uri) == ["right on the emulated device, not timed", "Review", "Accept", "Reject"]
         hover = await session.hover(uri, "NewGELU(")
         assert hover is not None
         assert "Ran on: the emulated device." in hover

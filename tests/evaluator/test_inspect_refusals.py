@@ -54,7 +54,17 @@ def test_inputs_of_another_number(inspect_source: Inspect, parameters: str, give
     assert message == f"model.py: get_inputs() gives {said}."
 
 
+def test_parameters_by_keyword_only(inspect_source: Inspect):
+    source = "class Model(nn.Module):\n    def forward(self, x, *, scale=2.0): return x * scale\n\n"
+    found = only(inspect_source(f"{source}def get_inputs(): return [torch.randn(4)]\n"))
+    assert found.kind == "unsupported-argument"
+    assert "forward takes scale by keyword only" in found.message
+    assert found.line is not None
+
+
 FORWARDS = {
+    "inverse": ("return torch.linalg.inv(x @ x.T)", "unsupported-op", 6),
+    "nonzero": ("return torch.nonzero(x > 0)", "unsupported-op", 6),
     "branch": ("if x.sum() > 0: return x\n        return -x", "data-dependent", 6),
     "item": ("return x * x.sum().item()", "data-dependent", None),
     "boolean index": ("return x[x > 0]", "data-dependent", 6),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +14,7 @@ from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec
 from cutesmith_evaluator.types import Arg, GraphInput, Node, Ref, TensorSpec
 from cutesmith_evaluator.worker.arguments import completed, dtype_name
 from cutesmith_evaluator.worker.limits import check_call, check_constant, check_outputs, is_literal, refusal
-from cutesmith_evaluator.worker.tracing import Subject, Trace, results
+from cutesmith_evaluator.worker.tracing import Subject, Trace, line_of, results
 
 _aten = torch.ops.aten
 # Of these, a call whose result has the shape, dtype and strides of its argument does nothing.
@@ -28,7 +27,6 @@ _STATE: dict[InputKind, Literal["parameter", "buffer", "constant"]] = {
     InputKind.BUFFER: "buffer",
     InputKind.CONSTANT_TENSOR: "constant",
 }
-_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 @dataclass
@@ -63,12 +61,6 @@ def read_body(trace: Trace, subject: Subject) -> Body:
 
 def spec_of(tensor: Tensor) -> TensorSpec:
     return TensorSpec(tuple(map(int, tensor.shape)), dtype_name(tensor.dtype), tuple(map(int, tensor.stride())))
-
-
-def line_of(node: fx.Node, file: Path) -> int | None:
-    """The innermost line of `file` that led to this op."""
-    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    return next((int(line) for name, line in reversed(frames) if Path(name) == file), None)
 
 
 def _leaf_positions(arguments: tuple[object, ...]) -> list[int]:

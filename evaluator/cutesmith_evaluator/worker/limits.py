@@ -14,7 +14,7 @@ from torch.nn.modules import module as torch_module
 from cutesmith_evaluator.names import attribute_expression
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.failures import TaskError
-from cutesmith_evaluator.worker.tracing import Subject, Trace, results
+from cutesmith_evaluator.worker.tracing import Subject, Trace, line_of, results
 from cutesmith_evaluator.worker.watch import is_plain
 
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks")
@@ -93,6 +93,7 @@ def check_call(node: fx.Node, file: Path, line: int | None) -> None:
 def check_outputs(trace: Trace, subject: Subject) -> bool:
     """Whether forward returns a tuple. It must return tensors of the device and write to nothing it was given."""
     file = subject.file
+    _check_effects(trace, file)
     for spec in trace.program.graph_signature.output_specs:
         if spec.kind is not OutputKind.USER_OUTPUT:
             target = f" ({spec.target})" if spec.target else ""
@@ -104,6 +105,14 @@ def check_outputs(trace: Trace, subject: Subject) -> bool:
         if node.meta["val"].device.type != "cuda":
             raise refusal("device-mismatch", "returns a CPU tensor; keep the result on x.device", file)
     return _is_tuple(trace, file)
+
+
+def _check_effects(trace: Trace, file: Path) -> None:
+    """An op with effects is not to be taken for a write: `linalg.inv` raises where a matrix is singular."""
+    for node in trace.program.graph.nodes:
+        if node.target is torch.ops.higher_order.with_effects:
+            what = f"calls {node.args[1]}, which looks at values and may raise; a kernel cannot"
+            raise refusal("unsupported-op", what, file, line_of(node, file))
 
 
 def _is_tuple(trace: Trace, file: Path) -> bool:

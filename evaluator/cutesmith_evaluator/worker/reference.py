@@ -76,7 +76,17 @@ class Reference:
             if not isinstance(made, list | tuple):
                 raise TypeError(f"it returns {type(made).__name__}, not a list of forward's arguments")
             self._check_number(len(made))
-            return tuple(moved(value, device) for value in _with_defaults(self.cls, made))
+            return tuple(moved(value, device) for value in self._with_defaults(made))
+
+    def _with_defaults(self, arguments: Sequence[object]) -> tuple[object, ...]:
+        """`arguments` bound to forward's parameters. Raises TypeError where they do not fit."""
+        bound = inspect.signature(self.cls.forward).bind(None, *arguments)
+        bound.apply_defaults()
+        if bound.kwargs:
+            name, line = self.file.name, self.cls.forward.__code__.co_firstlineno
+            what = f"takes {', '.join(bound.kwargs)} by keyword only; a kernel takes arguments by position"
+            raise TaskError(Finding("unsupported-argument", f"{name}:{line}: forward {what}.", line, str(self.file)))
+        return bound.args[1:]
 
     def _check_number(self, given: int) -> None:
         least, most = _positional_parameters(self.cls)
@@ -109,16 +119,6 @@ def seed_everything(seed: int) -> None:
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed)
-
-
-def _with_defaults(cls: type[nn.Module], arguments: Sequence[object]) -> tuple[object, ...]:
-    """`arguments` bound to forward's parameters. Raises TypeError where they do not fit."""
-    bound = inspect.signature(cls.forward).bind(None, *arguments)
-    bound.apply_defaults()
-    if bound.kwargs:
-        names = ", ".join(bound.kwargs)
-        raise TypeError(f"forward has keyword-only parameters ({names}); make them positional")
-    return bound.args[1:]
 
 
 def _positional_parameters(cls: type[nn.Module]) -> tuple[int, float]:

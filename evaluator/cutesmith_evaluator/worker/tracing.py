@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,11 +19,12 @@ from torch.export import ExportedProgram
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.cudaless import cuda_without_build
 from cutesmith_evaluator.worker.decompositions import decomposition_table
-from cutesmith_evaluator.worker.failures import TaskError, finding_of, line_in
+from cutesmith_evaluator.worker.failures import TaskError, finding_of, line_in, text_of
 from cutesmith_evaluator.worker.placement import moved
 from cutesmith_evaluator.worker.reference import Reference
 
 DEVICE = torch.device("cuda", 0)
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,12 @@ def results(program: ExportedProgram) -> tuple[Any, ...]:
     return tuple(program.graph.output_node().args[0])  # pyright: ignore[reportArgumentType]
 
 
+def line_of(node: fx.Node, file: Path) -> int | None:
+    """The innermost line of `file` that led to this op."""
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    return next((int(line) for name, line in reversed(frames) if Path(name) == file), None)
+
+
 _KNOWN_FAILURES = {
     "DataDependentOutputException": "data-dependent",
     "GuardOnDataDependentSymNode": "data-dependent",
@@ -139,15 +147,18 @@ _KNOWN_FAILURES = {
     "FakeTensorDeviceMismatchError": "device-mismatch",
     "UnsupportedOperatorException": "unsupported-op",
 }
+_NEEDS_DEVICE = "not linked with support for cuda"  # what torch says where an op looks at values on the device
 _ADVICE = {
     "data-dependent": "uses tensor values in Python (a branch, .item(), a boolean index); a kernel needs a fixed graph",
     "device-mismatch": "mixes CPU and CUDA tensors; make them with device=x.device or register them as buffers",
-    "unsupported-op": "calls an op that has no CUDA implementation torch can trace",
+    "unsupported-op": "calls an op that torch cannot trace, or not without looking at the values",
 }
 
 
 def _finding(error: BaseException, file: Path) -> Finding:
     kind = next((_KNOWN_FAILURES[cls.__name__] for cls in type(error).__mro__ if cls.__name__ in _KNOWN_FAILURES), None)
+    if kind is None and _NEEDS_DEVICE in text_of(error):
+        kind = "unsupported-op"
     if kind is None:
         return finding_of(error, "forward-raised", "running forward", file)
     line = line_in(error, file)

@@ -59,6 +59,8 @@ def reject(options: argparse.Namespace) -> int:
     job = _known(target).job_on_offer(has_kernel=target.has_kernel)
     if job is None:
         raise RefusedError(f"There is no kernel for {target.qualname} to reject.")
+    if not (job.report.get("best") or job.report.get("reference")):
+        raise RefusedError(f"There is no kernel for {target.qualname} to reject: the last run made none.")
     _record("rejected", target, candidate=job.report.get("best"), class_hash=job.class_hash)
     what = "reference" if job.report.get("reference") else "kernel"
     return _finish(options, target, "rejected", "", None, what=what)

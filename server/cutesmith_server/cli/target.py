@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def read_target(text: str) -> Target:
     name, _, qualname = text.partition("::")
     path = Path(name).absolute()
     data, outline = read_file(path)
-    return Target(path, qualname or _only_class(path, outline), data, outline)
+    return Target(path, qualname or _only_class(path, data, outline), data, outline)
 
 
 def read_file(path: Path) -> tuple[bytes, Outline]:
@@ -60,11 +61,21 @@ def _require_no_device(path: Path) -> None:
         raise OSError("it is no regular file")
 
 
-def _only_class(path: Path, outline: Outline) -> str:
+def _require_syntax(path: Path, data: bytes) -> None:
+    try:
+        ast.parse(data)
+    except SyntaxError as error:
+        raise RefusedError(f"{path.name}:{error.lineno} does not parse: {error.msg}.", exit=2) from None
+    except (ValueError, RecursionError):  # NUL bytes; nested too deeply
+        raise RefusedError(f"{path.name} does not parse: name a Python file that holds the module.", exit=2) from None
+
+
+def _only_class(path: Path, data: bytes, outline: Outline) -> str:
     names = list(dict.fromkeys(found.qualname for found in outline.classes if found.forward is not None))
     if len(names) == 1:
         return names[0]
     if not names:
+        _require_syntax(path, data)
         raise RefusedError(f"{path} has no nn.Module class with a forward: name a file that has one.", exit=2)
     choices = ", ".join(f"{path.name}::{name}" for name in names)
     raise RefusedError(f"{path} has several modules: name one of {choices}.", exit=2)
