@@ -171,12 +171,12 @@ def test_an_interpreter_that_is_none_is_answered(project: Path):
     assert "/nowhere/python" in report["stopped"]
 
 
-def broken_check(project: Path) -> dict[str, str]:
+def broken_check(project: Path) -> dict[str, object]:
     """A job that ends soon after the module was traced: the kernel imports too early."""
     kernel = project / "mine_cute.py"
     names = ("supports", "explain", "forward", "warm_up")
     kernel.write_text("import cutlass\n" + "".join(f"\n\ndef {name}(module, x):\n    return x\n" for name in names))
-    return {"kind": "check", "candidate": str(kernel)}
+    return {"kind": "check", "candidates": [str(kernel)]}
 
 
 def test_a_check_of_a_broken_kernel_is_placed_in_its_file(project: Path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,14 +76,10 @@ def test_messages_are_fit_to_be_shown_and_stored(text: str, limit: int):
 
 def test_a_finding_is_cleaned_whoever_sent_it():
     sent = Finding("kind", "a\0b\ud800\x1b[2J\u202ec" + "x" * 10**6)
-    (found,) = converter().structure({"findings": [converter().unstructure(sent)]}, Holder).findings
+    told = converter().unstructure(Compilation(False, 0.25, (), (sent,)))
+    (found,) = converter().structure(told, Compilation).findings
     assert found.message.startswith("a\\x00b\\ud800\\x1b[2J\\u202ecxxx")
     assert len(found.message) < 5000
-
-
-@dataclass(frozen=True)
-class Holder:
-    findings: tuple[Finding, ...]
 
 
 def over_the_wire(value: object) -> object:
