@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
+
+
+_FOLDER = Path.cwd()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A task that a test imports in this process leaves it in the task's folder, which pytest deletes later: processes
+    that are started there do not come up."""
+    os.chdir(_FOLDER)
 
 
 def _fail(report: pytest.TestReport | pytest.CollectReport, reason: str) -> None:
