@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 
@@ -16,7 +17,17 @@ _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 def scrubbed_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The allowed part of `environment`, unbuffered and with a Python traceback on crashes."""
     allowed = {name: value for name, value in environment.items() if _is_allowed(name)}
+    if "PYTHONPATH" in allowed:
+        allowed["PYTHONPATH"] = _from_anywhere(allowed["PYTHONPATH"])
     return {**allowed, "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
+
+
+def _from_anywhere(paths: str) -> str:
+    """What is relative means this process's folder; the worker's is another. Nothing, where this folder is gone."""
+    try:
+        return os.pathsep.join(map(os.path.abspath, paths.split(os.pathsep))) if paths else ""
+    except OSError:
+        return os.pathsep.join(filter(os.path.isabs, paths.split(os.pathsep)))
 
 
 def _is_allowed(name: str) -> bool:

@@ -43,6 +43,19 @@ def identity(statement: str = "pass", at_import: str = "") -> str:
     )
 
 
+def test_a_relative_python_path_means_the_folder_it_was_started_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[str], Task]
+):
+    """`PYTHONPATH=.`: in the worker's own folder are caches, and one of them is called triton."""
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "found_by_path.py").write_text("FACTOR = 2\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f".{os.pathsep}beside")
+    with Worker(Path(sys.executable)) as worker:
+        inspection = worker.inspect(write(identity("return x * FACTOR", at_import="from found_by_path import FACTOR")))
+    assert inspection.graph is not None, inspection.findings
+
+
 def is_alive(pid: int) -> bool:
     """Whether the process runs; a zombie does not."""
     try:
