@@ -8,6 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from cutesmith_server.errors import RefusedError
 
@@ -45,8 +46,17 @@ def _run(words: list[str]) -> int:
     from cutesmith_server.cli.parser import build_parser
 
     options: argparse.Namespace = build_parser().parse_args(words)
+    _require_folder()
     module, function = _RUNS[options.command]
     return getattr(importlib.import_module(f"cutesmith_server.{module}"), function)(options)
+
+
+def _require_folder() -> None:
+    """Names are relative to it, and PyTorch does not start without one."""
+    try:
+        Path.cwd()
+    except OSError:
+        raise RefusedError("The folder that you are in was deleted: change to one that is there.", exit=2) from None
 
 
 def _print_any_text() -> None:

@@ -236,6 +236,16 @@ def test_what_was_never_on_offer_is_not_rejected(tmp_path):
     assert only["state"] == "failed"
 
 
+@pytest.mark.parametrize("command", ["status", "optimize model.py", "doctor", "export --trajectories"])
+def test_a_folder_that_is_gone_is_said_to_be(tmp_path, command):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    run = f"cd {gone} && rmdir {gone} && {CUTESMITH[0]} -m cutesmith_server {command}"
+    ended = subprocess.run(["sh", "-c", run], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.strip() == "The folder that you are in was deleted: change to one that is there."
+
+
 def test_a_file_that_does_not_parse_is_said_to(tmp_path):
     path = tmp_path / "syntax.py"
     path.write_text("from torch import nn\n\n\nclass A(nn.Module):\n    def forward(self, x)\n        return x\n")

@@ -64,10 +64,7 @@ def _model(used: dict[str, Any]) -> str:
 
 def _from_here(file: str) -> str:
     """The path as one would type it in this folder."""
-    try:
-        here = Path.cwd()
-    except OSError:  # it was deleted
-        return file
+    here = Path.cwd()
     return str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else file
 
 
