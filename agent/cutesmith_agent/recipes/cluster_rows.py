@@ -16,12 +16,13 @@ from .long_rows import combine, flush, initial
 from .lowering import Program
 from .online import ONLINE
 from .passes import LOAD, STORE, Group, PassText, Reader, groups, name_row_loads, pass_function, plain_read
-from .pointwise import KernelText, parameters
-from .rows import row_layout, row_vector
+from .pointwise import KernelText
+from .rows import host, row_vector
 from .text import Writer, helpers, loads_of
 
 SHARED_BYTES = 224 << 10  # of a block's 227 KiB: the rest is for the parts' results
 CLUSTERS = (2, 4, 8)  # blocks; larger clusters are not portable
+_LAUNCH = "grid=[rows * CLUSTER, 1, 1], block=[THREADS_PER_ROW, 1, 1], cluster=[CLUSTER, 1, 1], stream=stream"
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def emit(program: Program, name: str, *, fast: bool) -> KernelText:
         *functions,
         *_kernel(tensors, kept, name, body, slots),
         "",
-        *_host(program, tensors, name),
+        *host(program, tensors, name, grid=None, launch=_LAUNCH),
     ]
     return KernelText(tuple(lines), tensors)
 
@@ -245,23 +246,4 @@ def _kernel(tensors: Tensors, kept: tuple[Access, ...], name: str, body: list[st
         "        cute.arch.mbarrier_init_fence()",
         "    cute.arch.cluster_arrive_relaxed()",
         *(f"    {line}" for line in body),
-    ]
-
-
-def _host(program: Program, tensors: Tensors, name: str) -> list[str]:
-    operands = ", ".join(f"{p}: cute.Tensor" for p in parameters(tensors))
-    first = tensors.stores[0]
-    pieces = sum(1 for s in tensors.stores if s.param == first.param)
-    inner = program.columns * pieces if first.per_column else 1
-    size = f"cute.size({first.param})" + (f" // {inner}" if inner > 1 else "")
-    return [
-        "@cute.jit",
-        f"def {name}({operands}, stream: CUstream):",
-        f"    rows = {size}",
-        *(f"    {a.gmem} = {row_layout(program, a)}" for a in tensors.views),
-        f"    {name}_kernel({tensors.gmem}).launch(",
-        "        grid=[rows * CLUSTER, 1, 1], block=[THREADS_PER_ROW, 1, 1], cluster=[CLUSTER, 1, 1], stream=stream",
-        "    )",
-        "",
-        f"return {name}",
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .accesses import Access, Tensors
+from .accesses import Access
 from .contract import Unsupported
 from .ir import Expr, Load, Reduce, walk
 from .long_rows import flush
@@ -17,11 +17,13 @@ from .lowering import Program
 from .middle_helpers import NEUTRAL_PAIR, middle_helpers
 from .middle_schedules import MiddleSchedule, touched
 from .passes import NEUTRAL, Group, PassText, below, groups, name_row_values, read_names
-from .pointwise import KernelText, parameters
-from .rows import row_layout
+from .pointwise import KernelText
+from .rows import host
 from .text import NOUNS, Writer, helpers
 
 ARG = ("argmax", "argmin")
+_GRID = "grid = [cute.ceil_div(rows, LANES * vector), 1, 1]"
+_LAUNCH = "grid=grid, block=[LANES * PARTS, 1, 1], stream=stream"
 MOST_PLACES = 1 << 24  # a place in a row travels as a float32
 
 
@@ -207,7 +209,7 @@ def emit(program: Program, schedule: MiddleSchedule, name: str, *, fast: bool) -
         *emitter.functions,
         *_kernel(emitter, name),
         "",
-        *_host(program, emitter.tensors, name),
+        *host(program, emitter.tensors, name, grid=_GRID, launch=_LAUNCH),
     ]
     return KernelText(tuple(lines), emitter.tensors)
 
@@ -236,24 +238,4 @@ def _shared(emitter: MiddleEmitter) -> list[str]:
         "    smem = cutlass.memory.SmemAllocator()",
         f"    layout = cute.make_ordered_layout(({emitter.slots}, PARTS, LANES * vector), order=(2, 1, 0))",
         "    sParts = smem.allocate_tensor(cutlass.Float32, layout, 16)",
-    ]
-
-
-def _host(program: Program, tensors: Tensors, name: str) -> list[str]:
-    arguments = ", ".join(f"{p}: cute.Tensor" for p in parameters(tensors))
-    first = tensors.stores[0]
-    pieces = sum(1 for s in tensors.stores if s.param == first.param)
-    inner = program.columns * pieces if first.per_column else 1
-    size = f"cute.size({first.param})" + (f" // {inner}" if inner > 1 else "")
-    return [
-        "@cute.jit",
-        f"def {name}({arguments}, stream: CUstream):",
-        f"    rows = {size}",
-        *(f"    {a.gmem} = {row_layout(program, a)}" for a in tensors.views),
-        "    grid = [cute.ceil_div(rows, LANES * vector), 1, 1]",
-        f"    {name}_kernel({tensors.gmem}).launch(",
-        "        grid=grid, block=[LANES * PARTS, 1, 1], stream=stream",
-        "    )",
-        "",
-        f"return {name}",
     ]

@@ -201,10 +201,9 @@ def emit(program: Program, schedule: RowSchedule, name: str, *, fast: bool) -> K
     return KernelText(tuple(lines), tensors)
 
 
-def _kernel(tensors: Tensors, name: str, body: list[str], slots: int) -> list[str]:
+def row_of_thread(tensors: Tensors) -> list[str]:
+    """Which row a thread works on, and its lane among the row's threads."""
     return [
-        "@cute.kernel",
-        f"def {name}_kernel({tensors.signature}):",
         "    tidx, _, _ = cute.arch.thread_idx()",
         "    bidx, _, _ = cute.arch.block_idx()",
         f"    rows = cute.size({tensors.stores[0].gmem}, mode=[0])",
@@ -212,6 +211,14 @@ def _kernel(tensors: Tensors, name: str, body: list[str], slots: int) -> list[st
         "    at = bidx * ROWS_PER_BLOCK + tidx // THREADS_PER_ROW",
         "    live = at < rows",
         "    row = cutlass.min(at, rows - 1)  # threads past the last row redo it and store nothing",
+    ]
+
+
+def _kernel(tensors: Tensors, name: str, body: list[str], slots: int) -> list[str]:
+    return [
+        "@cute.kernel",
+        f"def {name}_kernel({tensors.signature}):",
+        *row_of_thread(tensors),
         *(
             [
                 "    smem = cutlass.memory.SmemAllocator()",
@@ -225,7 +232,14 @@ def _kernel(tensors: Tensors, name: str, body: list[str], slots: int) -> list[st
     ]
 
 
-def host(program: Program, tensors: Tensors, name: str) -> list[str]:
+_GRID = "grid = [cute.ceil_div(rows, ROWS_PER_BLOCK), 1, 1]"
+_LAUNCH = "grid=grid, block=[THREADS_PER_ROW * ROWS_PER_BLOCK, 1, 1], stream=stream"
+
+
+def host(
+    program: Program, tensors: Tensors, name: str, *, grid: str | None = _GRID, launch: str = _LAUNCH
+) -> list[str]:
+    """`grid`: a line before the launch, where it needs one; `launch`: what the launch is given."""
     arguments = ", ".join(f"{p}: cute.Tensor" for p in parameters(tensors))
     first = tensors.stores[0]
     pieces = sum(1 for s in tensors.stores if s.param == first.param)
@@ -237,9 +251,9 @@ def host(program: Program, tensors: Tensors, name: str) -> list[str]:
         f"def {name}({arguments}, stream: CUstream):",
         f"    rows = {size}",
         *views,
-        "    grid = [cute.ceil_div(rows, ROWS_PER_BLOCK), 1, 1]",
+        *([f"    {grid}"] if grid else []),
         f"    {name}_kernel({tensors.gmem}).launch(",
-        "        grid=grid, block=[THREADS_PER_ROW * ROWS_PER_BLOCK, 1, 1], stream=stream",
+        f"        {launch}",
         "    )",
         "",
         f"return {name}",

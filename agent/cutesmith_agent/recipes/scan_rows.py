@@ -14,7 +14,7 @@ from .ir import Reduce, Scan, walk
 from .lowering import Program
 from .passes import NEUTRAL
 from .pointwise import KernelText
-from .rows import host, row_vector
+from .rows import host, row_of_thread, row_vector
 from .scan_helpers import scan_helpers
 from .text import Writer, helpers, loads_of
 
@@ -65,13 +65,7 @@ def emit(program: Program, name: str, *, fast: bool) -> KernelText:
         *scan_helpers(reverse=reverse, exclusive={s.exclusive for s in scans}),
         "@cute.kernel",
         f"def {name}_kernel({tensors.signature}):",
-        "    tidx, _, _ = cute.arch.thread_idx()",
-        "    bidx, _, _ = cute.arch.block_idx()",
-        f"    rows = cute.size({tensors.stores[0].gmem}, mode=[0])",
-        "    lane = tidx % THREADS_PER_ROW",
-        "    at = bidx * ROWS_PER_BLOCK + tidx // THREADS_PER_ROW",
-        "    live = at < rows",
-        "    row = cutlass.min(at, rows - 1)  # threads past the last row redo it and store nothing",
+        *row_of_thread(tensors),
         "    smem = cutlass.memory.SmemAllocator()",
         f"    layout = cute.make_layout(({len(scans)}, 2, ROWS_PER_BLOCK, PARTS))",
         "    sTotals = smem.allocate_tensor(cutlass.Float32, layout, 4)",
