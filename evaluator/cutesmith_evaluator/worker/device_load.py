@@ -9,6 +9,7 @@ import torch
 
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.methods import Progress
+from cutesmith_evaluator.worker.nvml import managed
 
 WAIT_S = 60.0
 _LOOK_S = 1.0
@@ -52,15 +53,13 @@ def others_load(device: torch.device) -> str | None:
 
 def _busy_with_others(device: torch.device) -> int | None:
     """Per cent of the time, where there are other processes; None: there are none, or nvidia-ml-py is not there."""
-    try:
-        import pynvml  # pyright: ignore[reportMissingImports]
-    except ImportError:
+    found = managed(device)
+    if found is None:
         return None
+    library, handle = found
     try:
-        pynvml.nvmlInit()
-        handle = pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{torch.cuda.get_device_properties(device).uuid}")
-        if len(pynvml.nvmlDeviceGetComputeRunningProcesses(handle)) < 2:
+        if len(library.nvmlDeviceGetComputeRunningProcesses(handle)) < 2:
             return None
-        return int(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu)
-    except pynvml.NVMLError:
+        return int(library.nvmlDeviceGetUtilizationRates(handle).gpu)
+    except library.NVMLError:
         return None

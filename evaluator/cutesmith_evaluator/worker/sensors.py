@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from cutesmith_evaluator.types import Conditions
+from cutesmith_evaluator.worker.nvml import managed
 
 THROTTLES = {  # bits of nvmlDeviceGetCurrentClocksEventReasons that mean less speed than the device could have
     0x04: "power cap",
@@ -41,16 +42,11 @@ Sensors = Callable[[], Reading]
 
 def sensors(device: torch.device) -> Sensors | None:
     """What reads `device`; None without nvidia-ml-py, or where the driver does not know the device."""
-    try:
-        import pynvml
-    except ImportError:
+    found = managed(device)
+    if found is None:
         return None
-    try:
-        pynvml.nvmlInit()
-        handle = pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{torch.cuda.get_device_properties(device).uuid}")
-    except pynvml.NVMLError:
-        return None
-    return lambda: _read(pynvml, handle)
+    library, handle = found
+    return lambda: _read(library, handle)
 
 
 def conditions_of(readings: Sequence[Reading]) -> Conditions | None:
