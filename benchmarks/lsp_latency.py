@@ -26,6 +26,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from large_files import text_of
 from lsp_wire import Connection
 from records import RESULTS, append_line
 
@@ -33,34 +34,6 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 PEERS = {"jedi-language-server": "jedi-language-server", "python-lsp-server": "pylsp"}  # package: its command
 EDITS_PER_S = 20.0
 HOVER = "textDocument/hover"
-MODULE = """\
-class Module{n}(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.proj = nn.Linear(width, width)
-
-    def forward(self, x):
-        return torch.relu(self.proj(x)) + x * {n}
-
-
-"""
-FUNCTION = """\
-def helper_{n}(values):
-    total = 0
-    for value in values:
-        if value > {n}:
-            total += value * 2
-        else:
-            total -= 1
-    return {{"total": total, "name": "{n}"}}
-
-
-"""
-
-
-def text_of(lines: int) -> str:
-    parts = [(MODULE if n % 50 == 0 else FUNCTION).format(n=n) for n in range(lines // 10)]
-    return "import torch\nfrom torch import nn\n\n\n" + "".join(parts)
 
 
 class Typist:

@@ -46,11 +46,7 @@ def _finished_job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
     """A project with one finished job, and a copy of it. The store knows files by path, so the path stays."""
     folder = tmp_path_factory.mktemp("offered")
     root = _new_project(folder / "project")
-    command = [sys.executable, "-m", "cutesmith_server", "optimize", str(root / "new_gelu.py")]
-    run = subprocess.run(
-        [*command, "--arch", "sm_90a", "--device", "none"], capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 4, run.stderr
+    _optimize(str(root / "new_gelu.py"))
     return root, Path(shutil.copytree(root, folder / "copy"))
 
 
@@ -72,11 +68,7 @@ def pair_jobs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     (root / "pyproject.toml").write_text("")
     (root / "pair.py").write_text(PAIR)
     for name in ("First", "Second"):
-        command = [sys.executable, "-m", "cutesmith_server", "optimize", f"{root / 'pair.py'}::{name}"]
-        run = subprocess.run(
-            [*command, "--arch", "sm_90a", "--device", "none"], capture_output=True, text=True, check=False
-        )
-        assert run.returncode == 4, run.stderr
+        _optimize(f"{root / 'pair.py'}::{name}")
     return root, Path(shutil.copytree(root, folder / "copy"))
 
 
@@ -87,6 +79,12 @@ def pair(pair_jobs: tuple[Path, Path]) -> Path:
     shutil.rmtree(root)
     shutil.copytree(copy, root)
     return root / "pair.py"
+
+
+def _optimize(target: str) -> None:
+    command = [sys.executable, "-m", "cutesmith_server", "optimize", target, "--arch", "sm_90a", "--device", "none"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 4, run.stderr
 
 
 def _new_project(root: Path) -> Path:

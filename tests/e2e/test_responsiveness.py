@@ -9,42 +9,19 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 
+from large_files import text_of
 from scripted_editor import Editor, editor
 
 pytestmark = pytest.mark.asyncio
 
-MODULE = """\
-class Module{n}(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.proj = nn.Linear(width, width)
-
-    def forward(self, x):
-        return torch.relu(self.proj(x)) + x * {n}
-
-
-"""
-FUNCTION = """\
-def helper_{n}(values):
-    total = 0
-    for value in values:
-        if value > {n}:
-            total += value * 2
-        else:
-            total -= 1
-    return {{"total": total, "name": "{n}"}}
-
-
-"""
 KEYSTROKES = 60
 
 
 @pytest.fixture
 def large(project: Path) -> Path:
     """20,000 lines, 40 modules."""
-    parts = [(MODULE if n % 50 == 0 else FUNCTION).format(n=n) for n in range(2000)]
     path = project / "large.py"
-    path.write_text("import torch\nfrom torch import nn\n\n\n" + "".join(parts))
+    path.write_text(text_of(20_000))
     return path
 
 
