@@ -30,7 +30,7 @@ def check(bench: Bench, subject: Subject, inspection: Inspection, kernels: Seque
             candidates.append(_unread(bench, kernel, error.findings))
     return Report(
         subject.task,
-        _stopped(candidates, kernels),
+        _stopped(bench, candidates, kernels),
         bench.environment,
         bench.archs[0],
         inspection.graph,
@@ -82,22 +82,23 @@ def _best(candidates: Sequence[Candidate]) -> str | None:
     return next(iter([*fastest, *right, *unknown]), None)
 
 
-def _stopped(candidates: Sequence[Candidate], kernels: Sequence[Path]) -> str:
+def _stopped(bench: Bench, candidates: Sequence[Candidate], kernels: Sequence[Path]) -> str:
     if len(candidates) == 1:
-        return _became(candidates[0], kernels[0])
+        return _became(bench, candidates[0], kernels[0])
     right, wrong = (sum(one.ok is ok for one in candidates) for ok in (True, False))
     unknown = len(candidates) - right - wrong
     return f"Of {len(candidates)} kernels {right} are right, {wrong} failed and {unknown} were not validated."
 
 
-def _became(candidate: Candidate, kernel: Path) -> str:
+def _became(bench: Bench, candidate: Candidate, kernel: Path) -> str:
     if candidate.ok is False:
         errors = [finding.message for finding in candidate.findings if finding.severity == "error"]
         return f"{kernel.name} failed at {candidate.stage}" + (f": {errors[0]}" if errors else ".")
     if any(finding.kind == "needs-device" for finding in candidate.findings) and candidate.ok is None:
         return f"{kernel.name} was neither compiled nor validated: it compiles only with a device, and there is none."
     if candidate.ok is None:
-        why = next((finding.message for finding in candidate.findings if finding.kind in NO_VERDICT), "no device.")
+        none = "no device was to be used (device none)." if bench.device == "none" else "no device."
+        why = next((finding.message for finding in candidate.findings if finding.kind in NO_VERDICT), none)
         return f"{kernel.name} compiles; it was not validated: {why}"
     if candidate.device == EMULATED:
         return f"{kernel.name} is right on the emulated device, not timed."

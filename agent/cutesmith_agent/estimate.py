@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cutesmith_evaluator.types import Limiter, Profile
+from cutesmith_evaluator.units import amount, count
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def estimate(moved_bytes: int, arch: str, profile: Profile | None = None) -> Est
     if memory is None:
         return None
     speed = f"{memory.bytes_per_s / 1e12:.1f} TB/s ({memory.device}, {memory.source})"
-    basis = f"an estimate: {moved_bytes / 1e6:.1f} MB at {speed}"
+    basis = f"an estimate: {amount(moved_bytes)} at {speed}"
     limits = [Estimate(moved_bytes / memory.bytes_per_s * 1e3, basis)]
     if profile is not None:
         limits += [need.estimate() for need in _needs(moved_bytes, arch, profile)]
@@ -91,7 +92,7 @@ class _Need:
     def estimate(self) -> Estimate:
         clocks = self.cores.multiprocessors * self.cores.hertz
         where = f"{self.cores.multiprocessors} multiprocessors at {self.cores.hertz / 1e9:.2f} GHz"
-        basis = f"an estimate: {self.number / 1e6:.1f} million {self.what}, {self.rate} a clock on {where}"
+        basis = f"an estimate: {count(self.number)} {self.what}, {self.rate} a clock on {where}"
         return Estimate(self.number / (self.rate * clocks) * 1e3, basis)
 
 

@@ -17,6 +17,7 @@ from cutesmith_agent.trial import NO_VERDICT, Bench
 from cutesmith_agent.tuning import ranking
 from cutesmith_agent.verdicts import median_ms
 from cutesmith_evaluator.types import Candidate, Finding, Inspection, Origin
+from cutesmith_evaluator.units import duration
 
 _FINALISTS = 3  # of the fastest drafts: how many may fail their last proof before the job gives up
 
@@ -118,9 +119,13 @@ def _exhaust(search: Search, proposer: Proposer) -> str:
         search.bench.journal.progress(step.message)
         search.trials.append(Trial(step.draft, _judge(search, step.draft, proposer.origin)))
         if not search.bench.has_device and search.trials[-1].candidate.ok is not False:
-            return "there is no device to tune on"
+            return _untuned(search.bench)
     search.failures += _failures(step)
     return step.reason
+
+
+def _untuned(bench: Bench) -> str:
+    return "no device was to be used (device none)" if bench.device == "none" else "there is no device to tune on"
 
 
 def _failures(stop: Stop) -> tuple[Finding, ...]:
@@ -206,7 +211,7 @@ def _with_winner(report: Report, search: Search, final: Candidate, why: str) -> 
 def _stopped(search: Search, final: Candidate, why: str, guess: Estimate | None) -> str:
     if not search.bench.has_device:
         archs = ", ".join(search.bench.archs)
-        hope = f"; at best {guess.ms:.4f} ms, {guess.basis}" if guess else ""
+        hope = f"; at best {duration(guess.ms)}, {guess.basis}" if guess else ""
         if final.ok:
             return f"Right on the emulated device, compiled for {archs}, not timed: {why}{hope}."
         return f"Compiled for {archs}, not validated: {_why_not_run(final) or why}{hope}."
@@ -225,5 +230,7 @@ def _slower(final: Candidate) -> tuple[Finding, ...]:
     ours = median_ms(final.timing) if final.timing else None
     if gain is None or gain >= 1 or ours is None:
         return ()
-    message = f"The kernel takes {ours:.4f} ms, torch.compile {ours * gain:.4f} ms: accepting it gains nothing there."
+    message = (
+        f"The kernel takes {duration(ours)}, torch.compile {duration(ours * gain)}: accepting it gains nothing there."
+    )
     return (Finding("slower", message, severity="warning"),)

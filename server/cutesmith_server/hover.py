@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from cutesmith_evaluator.units import duration
 from cutesmith_server import wording
 from cutesmith_server.conditions import reasons, reasons_of_file
 from cutesmith_server.jobs import ClassKey
@@ -77,7 +78,7 @@ def _verdict(report: Report) -> list[str]:
     if judged is not None:
         lines += _candidate(judged)
     if report.estimate_ms is not None:
-        lines.append(f"Estimate (roofline, not measured): {report.estimate_ms:.3g} ms.")
+        lines.append(f"Estimate (roofline, not measured): {duration(report.estimate_ms, 3)}.")
     return [*lines, report.stopped]
 
 
@@ -100,5 +101,8 @@ def _candidate(candidate: Candidate) -> list[str]:
 
 
 def _table(timing: Timing) -> str:
-    rows = [f"| {arm.name} | {arm.median_ms:.4g} ms | {arm.low_ms:.4g}–{arm.high_ms:.4g} ms |" for arm in timing.arms]
+    rows = [
+        f"| {arm.name} | {duration(arm.median_ms)} | {duration(arm.low_ms)}–{duration(arm.high_ms)} |"
+        for arm in timing.arms
+    ]
     return "\n".join(["| arm | median | 95 % interval |", "| --- | --- | --- |", *rows])

@@ -38,8 +38,8 @@ class Record:
 
     def job_on_offer(self, *, has_kernel: bool) -> FinishedJob | None:
         """The job, unless what it found was decided on. What was accepted and is not in the class any more (the edit
-        was undone) is on offer again."""
-        is_undone = self.decided == "accepted" and not has_kernel
+        was undone, or the kernel removed) is on offer again."""
+        is_undone = self.decided in ("accepted", "removed") and not has_kernel
         return self.job if self.decided is None or is_undone else None
 
     @property

@@ -65,8 +65,8 @@ class Outcome:
 class Session:
     """One class. `changed_outside`: its file changed on disk under the editor's buffer. `decided`: what the user did
     with the outcome, which is on offer no more; but one that was accepted is again when its kernel is not in the class
-    (the edit was undone). "accepting": the editor was asked to make the edit. "arriving": it said that it has, and
-    has not sent the text yet."""
+    (the edit was undone, or the kernel removed). "accepting": the editor was asked to make the edit. "arriving": it
+    said that it has, and has not sent the text yet."""
 
     running: Running | None = None
     outcome: Outcome | None = None
@@ -124,7 +124,7 @@ def seen_changed(session: Session) -> Session:
 
 def on_offer(session: Session, *, has_kernel: bool) -> Outcome | None:
     """The last job's outcome while the user may still decide on it."""
-    is_undone = session.decided == "accepted" and not has_kernel
+    is_undone = session.decided in ("accepted", "removed") and not has_kernel
     return session.outcome if session.decided is None or is_undone else None
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cutesmith_evaluator.units import duration
+
 if TYPE_CHECKING:
     from cutesmith_agent.source.outline import ModuleClass
     from cutesmith_evaluator.types import Candidate, ErrorFigures, Hint, Profile, Resources, Timing
@@ -67,15 +69,15 @@ def resources(kernel: Resources) -> str:
 
 def timing(measured: Timing) -> str:
     """Every arm's median, then the bandwidth reached: "candidate 0.062 ms · eager 0.3 ms · 98% of copy bandwidth"."""
-    arms = [f"{arm.name} {arm.median_ms:.4g} ms" for arm in measured.arms if arm.name != "control"]
+    arms = [f"{arm.name} {duration(arm.median_ms)}" for arm in measured.arms if arm.name != "control"]
     return " · ".join([*arms, f"{measured.fraction_of_copy:.0%} of copy bandwidth"])
 
 
 def launching(measured: Timing) -> str:
     """Each arm's call by how it is launched: "candidate 0.07 ms, 0.061 ms in a CUDA graph · eager …"."""
     return " · ".join(
-        f"{each.arm} {each.eager_ms:.4g} ms, "
-        + (f"{each.graph_ms:.4g} ms in a CUDA graph" if each.graph_ms else "not to be captured in a CUDA graph")
+        f"{each.arm} {duration(each.eager_ms)}, "
+        + (f"{duration(each.graph_ms)} in a CUDA graph" if each.graph_ms else "not to be captured in a CUDA graph")
         for each in measured.launches
     )
 
@@ -96,9 +98,10 @@ def limits(profile: Profile) -> str:
     what = f"{profile.limiter}" if profile.limiter else "not known"
     if place is None:
         return what
+    floor = duration(place.floor_ms, 3)
     if place.reached is None:
-        return f"{what}; {place.floor_ms:.3g} ms at best, by {place.basis} (not measured)"
-    return f"{what}; {place.reached:.0%} of the speed that {place.basis} allows ({place.floor_ms:.3g} ms)"
+        return f"{what}; not timed, at best {floor} by the bandwidth of {place.basis}"
+    return f"{what}; {place.reached:.0%} of the speed that {place.basis} allows ({floor})"
 
 
 def hint(found: Hint) -> str:

@@ -55,7 +55,9 @@ def test_a_check_without_a_device_is_compiled_only(rig: Rig):
     rig.evaluator.environment = NO_DEVICE
     done = checked(rig, draft(Script(), t=1).source, device="none")
     assert (done["exit"], done["report"]["candidates"][0]["ok"]) == (4, None)
-    assert done["report"]["stopped"] == "mine.py compiles; it was not validated: no device."
+    assert (
+        done["report"]["stopped"] == "mine.py compiles; it was not validated: no device was to be used (device none)."
+    )
 
 
 def test_a_check_of_no_file_is_refused(rig: Rig):

@@ -22,7 +22,8 @@ def test_without_a_device_the_first_that_compiles_is_offered_as_compiled(rig: Ri
     assert [one["kind"] for one in final["findings"]] == ["no-device"]
     assert report["estimate_ms"] == pytest.approx(BYTES / 4.2e12 * 1e3)
     assert (
-        "not validated: there is no device to tune on; at best 1.0000 ms, an estimate: 4200.0 MB" in report["stopped"]
+        "not validated: no device was to be used (device none); at best 1 ms, an estimate: 4200.0 MB"
+        in report["stopped"]
     )
     assert "Compiled for sm_90a, sm_80, sm_100a" in report["kernel"]["source"]
     assert "not validated: no device." in report["kernel"]["source"]

@@ -245,3 +245,38 @@ def _parses(source: str) -> bool:
     except SyntaxError:
         return False
     return True
+
+
+def test_a_wrong_class_name_is_answered_with_the_modules_of_the_file(project):
+    (project / "a.py").write_text(module() + module().replace("class A", "class Attention"))
+    for wrong, hint in (
+        ("Atention", "did you mean Attention? Its modules are A, Attention."),
+        ("X", "its modules are"),
+    ):
+        ended = cutesmith("optimize", f"a.py::{wrong}", cwd=project)
+        assert (ended.status, ended.stdout) == (2, "")
+        assert f"has no class {wrong}: {hint}" in ended.stderr
+
+
+def test_the_reason_alone_is_shown_where_nothing_could_be_made(project):
+    (project / "a.py").write_text(WITHOUT_INPUTS)
+    ended = cutesmith("optimize", "a.py", cwd=project)
+    assert ended.status == 2
+    (line,) = ended.stdout.splitlines()
+    assert line.startswith("a.py does not say how to call A; add `def get_inputs():`")
+    accepted = cutesmith("accept", "a.py", cwd=project)
+    assert f"There is no kernel for A: {line}" in accepted.stderr
+
+
+@pytest.mark.parametrize("bound", [("--max-dollars", "-1"), ("--max-dollars", "x"), ("--max-rounds", "0")])
+def test_bounds_that_bound_nothing_are_refused(project, bound):
+    ended = cutesmith("optimize", "new_gelu.py", *bound, cwd=project)
+    assert ended.status == 2
+    assert f"argument {bound[0]}: '{bound[1]}' is no" in ended.stderr
+
+
+def test_status_names_files_with_their_folders(offered):
+    ended = cutesmith("status", cwd=offered.parent)
+    assert "No kernel was made in this project" in ended.stdout
+    ended = cutesmith("status", offered / "new_gelu.py", cwd=offered.parent)
+    assert ended.stdout.startswith("project/new_gelu.py::NewGELU  compiled")

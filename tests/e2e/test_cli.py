@@ -100,6 +100,9 @@ def test_accept_writes_what_the_editor_would_and_remove_takes_it_out(offered):
     assert path.read_text() == original
     assert not (offered / "new_gelu_cute.py").exists()
     assert cutesmith("remove", path).status == 3
+    (offered_again,) = cutesmith("status", path, "--json").json["classes"]
+    assert offered_again["state"] == "compiled"
+    assert cutesmith("accept", path, "--yes", "--json").json["kernel"] == accepted.json["kernel"]
 
 
 def test_status_of_a_project_lists_kernels_on_offer_and_those_decided_on(offered):

@@ -9,6 +9,7 @@ from pathlib import Path
 from cutesmith_agent.estimate import estimate
 from cutesmith_agent.refine.wording import enclosed
 from cutesmith_evaluator.types import Environment, Graph, GraphInput, Node, Ref, TensorSpec
+from cutesmith_evaluator.units import duration
 
 _MOST_NODES = 120
 
@@ -50,7 +51,7 @@ class Briefing:
 
     def _roofline(self) -> str:
         guess = estimate(self.graph.bytes, self.arch)
-        return f" Moving them takes at least {guess.ms:.4g} ms: {guess.basis}." if guess else ""
+        return f" Moving them takes at least {duration(guess.ms)}: {guess.basis}." if guess else ""
 
 
 def _input(one: GraphInput) -> str:

@@ -24,7 +24,9 @@ from cutesmith_evaluator.worker.methods import Params, Progress
 from cutesmith_evaluator.worker.reference import Reference, load_reference
 
 NO_DEVICE = Finding(
-    "no-device", "Not run: no device. Validation needs a CUDA device that PyTorch can use.", severity="information"
+    "no-device",
+    "Not run: no device. Device auto validates on the CUDA device, or where there is none on the emulated one.",
+    severity="information",
 )
 
 

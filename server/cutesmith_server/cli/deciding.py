@@ -51,7 +51,10 @@ def accept(options: argparse.Namespace) -> int:
         _require_consent(offer)
     patch = _write(target, change)
     _record("accepted", target, candidate=offer.candidate, class_hash=offer.class_hash, kernel=change.kernel)
-    return _finish(options, target, "accepted", patch, change)
+    status = _finish(options, target, "accepted", patch, change)
+    if not options.json:
+        console().print(wording.NO_GRAD_NOTE, soft_wrap=True)
+    return status
 
 
 def reject(options: argparse.Namespace) -> int:
@@ -98,9 +101,9 @@ def _offer(target: Target, candidate: str | None) -> _Offer:
     chosen = next((each for each in report.candidates if each.id == wanted), None)
     if chosen is None or chosen.ok is False or report.kernel is None:
         known = ", ".join(each.id for each in report.candidates if each.ok is not False)
-        hint = f"usable: {known}" if known else "the last search found none; run cutesmith optimize again"
-        which = f"candidate {wanted}" if wanted else "kernel"
-        raise RefusedError(f"There is no usable {which} for {target.qualname} ({hint}).")
+        if not known:
+            raise RefusedError(f"There is no kernel for {target.qualname}: {report.stopped}")
+        raise RefusedError(f"There is no usable candidate {wanted} for {target.qualname} (usable: {known}).")
     kernel = report.kernel if candidate_id(report.kernel.source) == chosen.id else _other(report.kernel, chosen.path)
     return _Offer(report, kernel, chosen.id, job.class_hash)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cutesmith_evaluator.units import duration
 from cutesmith_server import wording
+from cutesmith_server.cli.output import from_here
 
 if TYPE_CHECKING:
     from cutesmith_agent.describe.proposal import Proposal
@@ -22,7 +23,8 @@ _STYLES = {"error": "red", "warning": "yellow", "information": "cyan"}
 
 def show_report(report: Report, console: Console) -> None:
     """The candidates' figures, the best one, what is wrong, and the patch."""
-    console.print(Text(_title(report), style="bold"))
+    if (title := _title(report)) is not None:
+        console.print(Text(title, style="bold"))
     if report.candidates:
         console.print(_table(report.candidates, report.best, with_schedule=console.width >= _WIDE))
     findings = [finding for finding in report.all_findings if finding.message != report.stopped]
@@ -35,7 +37,7 @@ def show_report(report: Report, console: Console) -> None:
         for line in _details(report.best_candidate):
             console.print(Text(line), soft_wrap=True)
     if report.estimate_ms is not None:
-        console.print(Text(f"Estimate (roofline, not measured): {report.estimate_ms:.3g} ms"))
+        console.print(Text(f"Estimate (roofline, not measured): {duration(report.estimate_ms, 3)}"))
     console.print(Text(report.stopped), soft_wrap=True)
     for finding in later:  # what is worth knowing besides comes after the reason why there is no kernel
         console.print(_finding(finding), soft_wrap=True)
@@ -46,7 +48,7 @@ def show_report(report: Report, console: Console) -> None:
     if report.patch:
         show_patch(report.patch, console)
     if report.kernel is not None:
-        target = f"{_from_here(str(report.task.get('file')))}::{report.task.get('class')}"
+        target = f"{from_here(str(report.task.get('file')))}::{report.task.get('class')}"
         console.print(Text(f"To take it: cutesmith accept {target}", style="bold"), soft_wrap=True)
 
 
@@ -62,14 +64,11 @@ def _model(used: dict[str, Any]) -> str:
     return f"Model: {used['name']}, {used['calls']} calls, {tokens}: {cost}"
 
 
-def _from_here(file: str) -> str:
-    """The path as one would type it in this folder."""
-    here = Path.cwd()
-    return str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else file
-
-
-def _title(report: Report) -> str:
-    kind = report.task.get("category") or "not traced"
+def _title(report: Report) -> str | None:
+    """What was made for which class, and where it ran; None where nothing was: the reason then says it all."""
+    kind = report.task.get("category")
+    if kind is None:
+        return None
     where = f"{wording.where(report.device)} ({report.arch})" if report.device != "none" else "run on no device"
     return f"{report.task.get('class')}: {kind}, {where}"
 
@@ -110,7 +109,7 @@ def _row(candidate: Candidate) -> tuple[str, ...]:
         f"{error.eager:.2g}" if error else "",
         f"{error.ratio:.2f}" if error else "",
         f"{candidate.compile_s:.2f} s" if candidate.compile_s is not None else "",
-        f"{median:.4g} ms" if median is not None else "",
+        duration(median) if median is not None else "",
         _schedule(candidate),
     )
 

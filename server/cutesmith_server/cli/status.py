@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_server import wording
-from cutesmith_server.cli.output import console, print_json
+from cutesmith_server.cli.output import console, from_here, print_json
 from cutesmith_server.cli.target import read_file
 from cutesmith_server.drift import drift_of
 from cutesmith_server.errors import RefusedError
@@ -105,5 +105,5 @@ def _without_name(status: ClassStatus) -> dict[str, str | None]:
 def _show(status: ClassStatus) -> None:
     note = f": {status.note}" if status.note else ""
     candidate = f" [{status.candidate}]" if status.candidate else ""
-    line = f"{Path(status.file).name}::{status.class_name}  {status.state}{candidate}{note}"
+    line = f"{from_here(status.file)}::{status.class_name}  {status.state}{candidate}{note}"
     console().print(line, markup=False, soft_wrap=True)

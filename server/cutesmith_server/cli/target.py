@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from cutesmith_server.errors import RefusedError
@@ -31,6 +32,8 @@ def read_target(text: str) -> Target:
     name, _, qualname = text.partition("::")
     path = Path(name).absolute()
     data, outline = read_file(path)
+    if qualname:
+        _require_class(path, qualname, data, outline)
     return Target(path, qualname or _only_class(path, data, outline), data, outline)
 
 
@@ -70,8 +73,27 @@ def _require_syntax(path: Path, data: bytes) -> None:
         raise RefusedError(f"{path.name} does not parse: name a Python file that holds the module.", exit=2) from None
 
 
+def _require_class(path: Path, qualname: str, data: bytes, outline: Outline) -> None:
+    """Raises RefusedError (exit 2) unless the file has a class of that name: one that is no module is told so later."""
+    from cutesmith_agent.source.outline import class_nodes
+
+    if any(node.qualname == qualname for node in class_nodes(outline.source)):
+        return
+    _require_syntax(path, data)
+    names = _modules(outline)
+    if not names:
+        raise RefusedError(f"{path} has no class {qualname}, and no other nn.Module with a forward.", exit=2)
+    nearest = get_close_matches(qualname, names, n=1, cutoff=0.5)
+    hint = f"did you mean {nearest[0]}? Its" if nearest else "its"
+    raise RefusedError(f"{path} has no class {qualname}: {hint} modules are {', '.join(names)}.", exit=2)
+
+
+def _modules(outline: Outline) -> list[str]:
+    return list(dict.fromkeys(found.qualname for found in outline.classes if found.forward is not None))
+
+
 def _only_class(path: Path, data: bytes, outline: Outline) -> str:
-    names = list(dict.fromkeys(found.qualname for found in outline.classes if found.forward is not None))
+    names = _modules(outline)
     if len(names) == 1:
         return names[0]
     if not names:
