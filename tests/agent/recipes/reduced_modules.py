@@ -260,13 +260,13 @@ SHAPES = {
     "BothSums": (32, 32),
     "LoneMiddle": (4, 24, 1),
 }
+DTYPES = {"HalfChannels": torch.bfloat16}
 
 
 def inputs_of(name):
     """Seeded inputs for a class, standard normal."""
     torch.manual_seed(1)
-    dtype = torch.bfloat16 if name.startswith("Half") else torch.float32
-    return [torch.randn(SHAPES.get(name, (2, 6, 8, 8))).to(dtype)]
+    return [torch.randn(SHAPES.get(name, (2, 6, 8, 8))).to(DTYPES.get(name, torch.float32))]
 
 
 for _name, _class in dict(globals()).items():

@@ -28,6 +28,7 @@ from suite import EXAMPLE_MODULES, ROOT, SOFTMAXES, Case
 
 KEPT = ROOT / "tests" / "emulator" / "corpus" / "data" / "recipes.tar.xz"
 _MODULES = ROOT / "tests" / "agent" / "recipes" / "modules.py"
+_REDUCED = _MODULES.with_name("reduced_modules.py")
 _EVEN = dict.fromkeys(("COLUMNS", "FEATURES", "CLASSES"), "512") | {
     "ROWS": "8",
     "BATCH": "2",
@@ -117,6 +118,25 @@ _KINDS = {
     ],
 }
 
+# Of the modules whose reductions, scans and windows run along other dimensions: the kinds in each form, at the shapes
+# of the tests, and at ones where other kernels of the same family are chosen.
+_ALONG_OTHERS = {
+    "fp32": [
+        *("EvalBatchNorm", "EvalBatchNorm1d", "EvalBatchNorm3d", "BatchStatistics", "BatchStatistics1d", "Instances"),
+        *("TrackedInstances", "Groups", "GroupsOfOne", "OneGroup", "ChannelRootMeanSquare", "ChannelLayerNorm"),
+        *("MiddleSums", "MiddleExtremes", "MiddlePlaces", "MiddleMaximum", "FirstProduct", "OuterAndInner"),
+        *("MiddleSoftmax", "MiddleLogSoftmax", "ChannelUnit", "BothSums", "LoneMiddle"),
+        *("ScanOfExponentials", "ScanFromTheEnd", "ScanWithoutItself", "MiddleScan"),
+        *("PaddedMaximum", "DilatedMaximum", "VolumeMaximum", "PaddedMean", "MeanInside", "DividedMean"),
+    ],
+    "bf16": [
+        *("HalfChannels", "MiddleSums", "MiddlePlaces", "MiddleLogSoftmax", "FirstProduct", "Instances"),
+        *("ScanOfExponentials", "PaddedMaximum", "PaddedMean"),
+    ],
+    "fp16": ["HalfChannels", "MiddleExtremes", "MiddleSoftmax", "Groups", "ScanFromTheEnd", "DilatedMaximum", "MeanInside"],
+}
+_EVEN_MIDDLE = "(2, 96, 40)"
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -148,6 +168,8 @@ def recipes() -> Iterator[Recipe]:
     norm = next(example for example in EXAMPLE_MODULES if example.stem == "rms_norm")
     yield Recipe("early loads rms_norm bf16", norm.file, norm.qualname, _SIZES["bf16"], {"preload": 1})
     yield from _across_blocks()
+    yield from _few_rows()
+    yield from _along_others()
 
 
 def _module(name: str, kind: str, form: str, shapes: str, **pick: int) -> Recipe:
@@ -168,6 +190,39 @@ def _across_blocks() -> Iterator[Recipe]:
     yield _module("cluster LongSoftmax bf16", "LongSoftmax", "bf16", "((2, 66000),)", cluster=2)
     softmax = {"ROWS": "2", "COLUMNS": "65544", "DTYPE": _TORCH["fp16"]}
     yield Recipe("cluster Softmax fp16", SOFTMAXES, "Softmax", softmax, {"cluster": 2})
+    yield _module("cluster Spread fp32 vector 1", "Spread", "fp32", "((2, 66001),)", cluster=2, vector=1)
+
+
+def _few_rows() -> Iterator[Recipe]:
+    """Few long rows, each by many blocks in two kernels; and the same rows by a block each."""
+    for kind, form in (("Spread", "fp32"), ("LogSumExp", "fp32"), ("MeanAbsolute", "fp16"), ("Maximum", "bf16")):
+        yield _module(f"few rows {kind} {form}", kind, form, "((2, 66000),)")
+    for kind in ("Frobenius", "LongLayerNorm"):
+        yield _module(f"few rows {kind} bf16", kind, "bf16", "((1, 70000),)")
+    for kind in ("Spread", "LogSumExp"):
+        yield _module(f"long rows {kind} fp32", kind, "fp32", "((2, 66000),)", rows_per_block=1)
+    yield _module("long rows LongLayerNorm bf16", "LongLayerNorm", "bf16", "((1, 70000),)", rows_per_block=1)
+
+
+def _along_others() -> Iterator[Recipe]:
+    for form, kinds in _ALONG_OTHERS.items():
+        for kind in kinds:
+            yield _reduced(f"{kind} {form}", kind, form)
+    for kind in ("MiddleSums", "MiddleExtremes", "MiddlePlaces", "MiddleMaximum", "MiddleSoftmax"):
+        yield _reduced(f"held {kind}", kind, "fp32", _EVEN_MIDDLE)
+        yield _reduced(f"streamed {kind}", kind, "fp32", _EVEN_MIDDLE, unroll=8, vector=4)
+    yield _reduced("streamed FirstProduct", "FirstProduct", "fp32", unroll=8)
+    for kind in ("ScanOfExponentials", "ScanFromTheEnd", "ScanWithoutItself"):
+        yield _reduced(f"long {kind}", kind, "fp32", "(2, 2600)", threads_per_row=256, steps=4)
+    for kind in ("PaddedMaximum", "PaddedMean"):
+        yield _reduced(f"wide {kind}", kind, "fp32", vector=4, steps=2)
+
+
+def _reduced(name: str, kind: str, form: str, shape: str | None = None, **pick: int) -> Recipe:
+    constants = {f"DTYPES[{kind!r}]": _TORCH[form]}
+    if shape is not None:
+        constants[f"SHAPES[{kind!r}]"] = shape
+    return Recipe(name, _REDUCED, kind, constants, pick)
 
 
 def recipe_cases() -> list[CuteCase]:
