@@ -65,7 +65,7 @@ def test_what_beats_the_judge_beside_it_is_not_confirmed(name: str, tmp_path: Pa
     path = attacker(name, tmp_path)
     with Worker(Path(sys.executable)) as worker:  # one that nobody else uses: it is in the attacker's hands
         fooled = worker.validate(TASK, path, device="cuda", quick=True)
-        assert (fooled.ok, [each for each in fooled.findings if each.severity == "error"]) == (True, [])
+        assert (fooled.ok, [each.message for each in fooled.findings if each.severity == "error"]) == (True, [])
         confirmation = confirmed(worker, path)
     assert (confirmation.ok, confirmation.findings[0].kind) == (False, "not-confirmed")
 

@@ -37,7 +37,9 @@ def test_a_cheat_is_rejected_on_the_device(worker: Worker, name: str):
 def test_no_honest_kernel_is_rejected_on_the_device(worker: Worker, name: str):
     candidate = HONEST[name]
     verdict = worker.validate(candidate.task, candidate.path, device="cuda", quick=name != "plain", dynamic_dims=ROWS)
-    assert (verdict.ok, verdict.precision, verdict.findings) == (True, "kept", ())
+    told = {finding.kind for finding in verdict.findings if finding.severity == "information"}
+    assert (verdict.ok, verdict.precision, len(verdict.findings)) == (True, "kept", len(told)), verdict.findings
+    assert told <= {"degenerate-task"}  # for the algebra that collapses
 
 
 @pytest.mark.parametrize("name", TIMED)

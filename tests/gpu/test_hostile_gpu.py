@@ -30,16 +30,20 @@ def free_bytes() -> int:
     return int(subprocess.run([sys.executable, "-c", FREE], capture_output=True, text=True, check=True).stdout)
 
 
-def workers_left() -> list[str]:
-    """Processes that a worker has started, or was."""
+def workers_left(scratch: Path) -> list[str]:
+    """Processes that a worker with a folder in `scratch` has started, or was."""
     environments = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             environments[folder.name] = (folder / "environ").read_bytes()
-    return [pid for pid, environment in environments.items() if b"\0CUTESMITH_SCRATCH=" in b"\0" + environment]
+    mark = b"\0CUTESMITH_SCRATCH=" + bytes(scratch)
+    return [pid for pid, environment in environments.items() if mark in b"\0" + environment]
 
 
 def test_fifty_hostile_candidates_leave_the_device_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    scratch = tmp_path / "scratch"  # other jobs on the machine have workers too
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
     monkeypatch.setenv("CUTESMITH_DEADLINE_S", str(DEADLINE_S))
     monkeypatch.setenv("CUTESMITH_MEMORY_GB", "24")
     task, paths = write_project(tmp_path)
@@ -48,7 +52,7 @@ def test_fifty_hostile_candidates_leave_the_device_as_it_was(tmp_path: Path, mon
     ended = subprocess.run([*command, "--device", "cuda", "--json"], capture_output=True, text=True, check=False)
     report = json.loads(ended.stdout)
     assert abs(before - free_bytes()) < 64 << 20
-    assert workers_left() == []
+    assert workers_left(scratch) == []
     by_name = {Path(each["path"]).stem.removesuffix("_cute"): each for each in report["candidates"]}
     wrong = []
     for hostile in hostile_candidates():
@@ -62,6 +66,9 @@ def test_fifty_hostile_candidates_leave_the_device_as_it_was(tmp_path: Path, mon
 
 
 def test_a_kernel_that_never_ends_is_killed_and_the_next_one_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    scratch = tmp_path / "scratch"  # other jobs on the machine have workers too
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
     monkeypatch.setenv("CUTESMITH_DEADLINE_S", "30")
     task, paths = write_project(tmp_path)
     endless_file = next(path for path in paths if path.stem == "loops_on_the_device_cute")

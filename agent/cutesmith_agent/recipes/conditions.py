@@ -74,7 +74,8 @@ def _capable(least: tuple[int, int]) -> list[str]:
         "",
         "def _capable(index):",
         "    if index not in _DEVICES:",
-        f"        _DEVICES[index] = torch.cuda.get_device_capability(index) >= {least}",
+        "        properties = torch.cuda.get_device_properties(index)  # torch.compile traces no get_device_capability",
+        f"        _DEVICES[index] = (properties.major, properties.minor) >= {least}",
         "    return _DEVICES[index]",
     ]
 

@@ -73,7 +73,8 @@ _DEVICES = {}
 
 def _capable(index):
     if index not in _DEVICES:
-        _DEVICES[index] = torch.cuda.get_device_capability(index) >= (8, 0)
+        properties = torch.cuda.get_device_properties(index)  # torch.compile traces no get_device_capability
+        _DEVICES[index] = (properties.major, properties.minor) >= (8, 0)
     return _DEVICES[index]
 
 
