@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import ast
+import keyword
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cutesmith_agent.recipes.wrap import WIDTH, wrapped
 
-NAMES = st.lists(st.from_regex(r"[a-z]{1,12}(\(a, b\))?", fullmatch=True), min_size=1, max_size=30)
+WORDS = st.from_regex(r"[a-z]{1,12}", fullmatch=True).filter(lambda word: not keyword.iskeyword(word))
+NAMES = st.lists(st.builds("{}{}".format, WORDS, st.sampled_from(("", "(a, b)"))), min_size=1, max_size=30)
 
 
 @given(NAMES)

@@ -133,7 +133,10 @@ _ALONG_OTHERS = {
         *("HalfChannels", "MiddleSums", "MiddlePlaces", "MiddleLogSoftmax", "FirstProduct", "Instances"),
         *("ScanOfExponentials", "PaddedMaximum", "PaddedMean"),
     ],
-    "fp16": ["HalfChannels", "MiddleExtremes", "MiddleSoftmax", "Groups", "ScanFromTheEnd", "DilatedMaximum", "MeanInside"],
+    "fp16": [
+        *("HalfChannels", "MiddleExtremes", "MiddleSoftmax", "Groups", "ScanFromTheEnd", "DilatedMaximum"),
+        "MeanInside",
+    ],
 }
 _EVEN_MIDDLE = "(2, 96, 40)"
 
