@@ -73,6 +73,7 @@ $(BIN)/python:
 
 $(VENV)/installed: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
+	@$(BIN)/python -m compileall -q server agent evaluator  # processes that judge write no bytecode of their own
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed

@@ -24,7 +24,8 @@ OnProgress = Callable[[str], None]
 
 
 class Evaluator(Protocol):
-    """Requests raise WorkerError when no answer came; `close` ends the process, and the next request starts another."""
+    """Requests raise WorkerError when no answer came. `renew` ends the process that had candidates, the next request
+    gets another, and `close` ends all. `expect_confirmation`: one is likely to be asked for soon."""
 
     def hello(self) -> Environment: ...
 
@@ -81,5 +82,9 @@ class Evaluator(Protocol):
     def profile(
         self, task: Task, candidate: Path, *, deadline_s: float = ..., on_progress: OnProgress | None = None
     ) -> Profile: ...
+
+    def expect_confirmation(self) -> None: ...
+
+    def renew(self) -> None: ...
 
     def close(self) -> None: ...

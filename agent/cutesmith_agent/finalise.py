@@ -20,6 +20,8 @@ def finalise(bench: Bench, subject: Subject, draft: Candidate, kernel: Path, wit
     """The final candidate. It failed where `ok` is False; without a device it is the draft, and `ok` stays None."""
     with Mirror(subject.root) as mirror:
         if not bench.has_device:
+            if draft.ok:
+                bench.evaluator.expect_confirmation()
             if not bench.emulates:
                 draft = _with_compiled_header(bench, draft, kernel, with_header)
             patched = subject.patched(mirror, kernel, _source(draft))
@@ -28,6 +30,7 @@ def finalise(bench: Bench, subject: Subject, draft: Candidate, kernel: Path, wit
         draft = _measured(bench, draft, subject.patched(mirror, kernel, _source(draft)))
         if not draft.ok:
             return _told(mirror, draft)
+        bench.evaluator.expect_confirmation()  # no earlier: nothing comes up while the device is timed
         source = with_header(_source(draft), measured_header(draft, bench.environment))
         stored = bench.journal.store.save_source(bench.journal.job, candidate_id(source), kernel.stem, source)
         final = replace(draft, id=candidate_id(source), path=str(stored), draft=draft.id)

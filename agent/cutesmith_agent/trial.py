@@ -156,7 +156,7 @@ class Bench:
         if not candidate.ok or candidate.precision is None:
             return candidate
         self.journal.stage("validate", "confirming in processes of their own", candidate.id)
-        self.evaluator.close()  # the worker had the candidate, and may hold the device's memory
+        self.evaluator.renew()  # the worker had the candidate, and may hold the device's memory
         claim = Claim(candidate.precision, median_ms(candidate.timing) if candidate.timing else None)
 
         def request() -> Candidate:
@@ -183,7 +183,7 @@ class Bench:
 
     def measure(self, candidate: Candidate, *, patched: Path | None = None) -> Candidate:
         """Time against all arms in a fresh process; where that breaks down, alone, to see whose fault it was."""
-        self.evaluator.close()
+        self.evaluator.renew()
         try:
             return self._time(candidate, self.arms, patched=patched)
         except WorkerUnavailable:

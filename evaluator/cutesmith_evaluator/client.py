@@ -6,7 +6,7 @@ Standard library and cattrs; no torch. A Worker belongs to one thread: the proce
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 from cattrs import BaseValidationError
 
 from cutesmith_evaluator.confirming import Confirming, Matter
+from cutesmith_evaluator.confirming_pair import Pair
 from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout, WorkerUnavailable
 from cutesmith_evaluator.probing import Probing
 from cutesmith_evaluator.process import Limits, WorkerProcess
@@ -54,6 +55,7 @@ class Worker:
         self._process: WorkerProcess | None = None
         self._spare: WorkerProcess | None = None  # once one was lost: that it comes up takes seconds
         self._loses_workers = False
+        self._pair: Pair | None = None  # for the next confirmation
         self._last_id = 0
         self._compiles = 0
 
@@ -193,11 +195,25 @@ class Worker:
             "time_s": time_s,
             "dynamic_dims": [[list(place) for place in group] for group in dynamic_dims],
         }
-        confirming = Confirming(self._interpreter, self._limits, Matter(site, candidate, claim), deadline_s)
+        confirming = Confirming(self._fresh_pair(), Matter(site, candidate, claim), deadline_s)
         try:
             return confirming.verdict(on_progress)
         finally:
             confirming.close()
+
+    def expect_confirmation(self) -> None:
+        """Starts its two processes beforehand, if they can be: they come up while the candidate is judged."""
+        with suppress(WorkerUnavailable):  # told by the request that needs them
+            self._pair = self._pair or Pair(self._interpreter, self._limits)
+
+    def _fresh_pair(self) -> Pair:
+        """Raises WorkerUnavailable."""
+        pair, self._pair = self._pair, None
+        if pair is not None and pair.alive:
+            return pair
+        if pair is not None:
+            pair.close()
+        return Pair(self._interpreter, self._limits)
 
     def _kernel_s(self) -> float | None:
         """Where a request has little time: after which a kernel on the emulated device is stopped, so that it is told
@@ -205,14 +221,16 @@ class Worker:
         return None if self._limits.request_s is None else self._limits.request_s * _OF_REQUEST
 
     def close(self) -> None:
-        """Ends the process and all it started, at once; the next request starts another."""
-        self._drop()
+        """Ends all processes and all they started, at once; the next request starts another."""
+        self.renew()
         if self._spare:
             self._spare.kill()
-        self._spare = None
+        if self._pair:
+            self._pair.close()
+        self._spare = self._pair = None
 
-    def _drop(self) -> None:
-        """Ends the process; the next request takes the spare one."""
+    def renew(self) -> None:
+        """Ends the process that had candidates, and all it started; the next request gets another."""
         if self._process:
             self._process.kill()
         self._process = None
@@ -255,14 +273,14 @@ class Worker:
             self._loses_workers = True
             raise
         if reply.get("last") or self._compiles >= self._limits.recycle_after or self._is_littered(method):
-            self._drop()
+            self.renew()
         try:
             if "error" in reply:
                 why = printable(str(reply["error"]["message"]))
                 raise WorkerError(f"The worker failed while {doing}: {why}")
             return converter().structure(reply["result"], result)
         except (BaseValidationError, KeyError, TypeError, ValueError):
-            self._drop()
+            self.renew()
             raise WorkerDied(f"The worker gave no answer that can be read while {doing}.") from None
 
     def _is_littered(self, method: str) -> bool:
@@ -272,11 +290,11 @@ class Worker:
     def _started(self, on_progress: OnProgress | None, *, loaded: bool) -> WorkerProcess:
         """`loaded`: with what candidates import, so that this is not counted among the time they take."""
         if self._process and not self._process.alive:
-            self._drop()
+            self.renew()
         if self._process is None:
             self._process, self._spare = self._spare, None
         if self._process is None or not self._process.alive:
-            self._drop()
+            self.renew()
             self._process = WorkerProcess(self._interpreter, self._limits)
         self._process.come_up()
         if loaded:

@@ -10,8 +10,8 @@ KIND = "not-confirmed"  # of the finding where the two processes disagree, or no
 PART = 1 << 18  # elements of an output that have a digest of their own
 BIG = 1 << 30  # bytes of inputs from which no second set of tensors is made
 REHEARSE, JUDGE = "rehearse", "judge"  # the methods of the process that judges
-LOAD, DRAW, RUN, REPEAT, HAND_OVER, FORGET = "load", "draw", "run", "repeat", "hand-over", "forget"  # of the other one
-STEPS = (REHEARSE, JUDGE, LOAD, DRAW, RUN, REPEAT, HAND_OVER, FORGET)
+TAKE, DRAW, RUN, REPEAT, HAND_OVER, FORGET = "take", "draw", "run", "repeat", "hand-over", "forget"  # of the other one
+STEPS = (REHEARSE, JUDGE, TAKE, DRAW, RUN, REPEAT, HAND_OVER, FORGET)
 
 
 @dataclass(frozen=True)

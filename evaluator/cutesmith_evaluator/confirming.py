@@ -8,22 +8,19 @@ stands between them: it chooses what is asked for when the candidate has long be
 from __future__ import annotations
 
 import ast
-import os
 import random
-import signal
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from cutesmith_evaluator import confirmation as steps
 from cutesmith_evaluator.confirmation import BIG, KIND, Answer, Call
+from cutesmith_evaluator.confirming_pair import Pair
 from cutesmith_evaluator.confirming_peers import Peer, RefusedError, Runner, seed
 from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout, WorkerUnavailable
-from cutesmith_evaluator.process import Limits
 from cutesmith_evaluator.temporary import TemporaryFolder
 from cutesmith_evaluator.types import Claim, Confirmation, Finding
 from cutesmith_evaluator.wire import converter
@@ -37,6 +34,7 @@ _ANEW = (
     "which are seeded."
 )
 _random = random.SystemRandom()
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -102,30 +100,29 @@ class Session:
 
 
 class Confirming:
-    """One confirmation. The judge is spoken to in a thread of its own: a process ends with the thread that made it."""
+    """One confirmation, by a pair of processes that was asked nothing before; `close` ends them."""
 
-    def __init__(self, interpreter: Path, limits: Limits, matter: Matter, deadline_s: float) -> None:
-        self._interpreter, self._limits, self._matter = interpreter, limits, matter
+    def __init__(self, pair: Pair, matter: Matter, deadline_s: float) -> None:
+        self._pair, self._matter = pair, matter
         self._deadline = time.monotonic() + deadline_s
         self._seed = seed()
         self._folder = TemporaryFolder()
-        self._beside = ThreadPoolExecutor(1)
-        self._judge = self._beside.submit(Peer, interpreter, limits, self._deadline)
+        self._judge = self._beside(lambda: Peer(pair.judge(), self._deadline))
 
     def verdict(self, on_progress: Callable[[str], None] = lambda message: None) -> Confirmation:
         """Raises WorkerUnavailable."""
-        rehearsal = self._beside.submit(self._rehearsed)
+        rehearsal = self._beside(self._rehearsed)
         try:
             taken, session = self._run(rehearsal, on_progress)
         except RefusedError as error:
             return self._refused(error.finding)
-        except (WorkerDied, WorkerTimeout) as error:
+        except WorkerDied as error:
             return self._refused(error.finding)
-        except _UnknownError as error:
+        except (WorkerTimeout, _UnknownError) as error:
             return self._unknown(str(error))
         on_progress("confirming by a process without the candidate")
         try:
-            return self._beside.submit(self._judged, taken, session).result()
+            return self._beside(lambda: self._judged(taken, session)).result()
         except WorkerUnavailable:
             raise
         except WorkerError as error:
@@ -133,21 +130,19 @@ class Confirming:
 
     def close(self) -> None:
         """Ends all that is left, at once."""
-        with suppress(WorkerError):
-            process = self._judge.result().process
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # the thread that waits for it sees that
-            self._beside.shutdown()
-            process.kill()
-        self._beside.shutdown()
+        self._pair.close()
         self._folder.close()
+
+    def _beside(self, call: Callable[[], Result]) -> Future[Result]:
+        """In the thread that speaks to the judge."""
+        return self._pair.beside.submit(call)
 
     def _run(self, rehearsal: Future[dict[str, Any]], on_progress: Callable[[str], None]) -> tuple[list[bool], Session]:
         """All that needs the candidate. Its process is gone when this returns or raises."""
-        runner = Runner(self._interpreter, self._limits, self._deadline, on_progress)
+        runner = Runner(self._pair.runner(), self._deadline, on_progress)
         try:
             mine = runner.told(steps.REHEARSE, **self._matter.site, seed=self._seed)
-            taken = runner.load(self._matter.site, self._matter.candidate)
+            taken = runner.take(self._matter.site, self._matter.candidate)
             wanted = rehearsal.result()
             if mine.get("drawn") != wanted["drawn"]:
                 raise _UnknownError(_ANEW)

@@ -17,7 +17,7 @@ from typing import Any
 from cutesmith_evaluator import confirmation as steps
 from cutesmith_evaluator.confirmation import PART, Call, Given
 from cutesmith_evaluator.errors import WorkerError
-from cutesmith_evaluator.process import Limits, WorkerProcess
+from cutesmith_evaluator.process import WorkerProcess
 from cutesmith_evaluator.types import Finding
 
 WHOLE = 1 << 25  # elements up to which an output is handed over whole
@@ -35,13 +35,13 @@ class RefusedError(Exception):
 
 
 class Peer:
-    """A process of a confirmation; it is not replaced when it ends."""
+    """A process of a confirmation, which is up; it is not replaced when it ends."""
 
     def __init__(
-        self, interpreter: Path, limits: Limits, deadline: float, on_progress: Callable[[str], None] | None = None
+        self, process: WorkerProcess, deadline: float, on_progress: Callable[[str], None] | None = None
     ) -> None:
-        """`deadline`: of all requests, by the monotonic clock. Raises WorkerUnavailable."""
-        self.process = WorkerProcess(interpreter, limits)
+        """`deadline`: of all requests, by the monotonic clock."""
+        self.process = process
         self._deadline = deadline
         self._on_progress = on_progress
         self._number = secrets.randbits(48)
@@ -68,9 +68,9 @@ class Runner(Peer):
             raise RefusedError(_finding(result["finding"]))
         return result
 
-    def load(self, site: dict[str, Any], candidate: Path) -> list[bool]:
+    def take(self, site: dict[str, Any], candidate: Path) -> list[bool]:
         """Which of the sizes that it was asked about the candidate takes."""
-        answers = self.told(steps.LOAD, **site, candidate=str(candidate)).get("answers")
+        answers = self.told(steps.TAKE, **site, candidate=str(candidate)).get("answers")
         return [bool(each) for each in answers] if isinstance(answers, list) else []
 
     def draw(self, call: Call) -> None:

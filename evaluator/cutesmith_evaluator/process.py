@@ -42,16 +42,17 @@ _TICK_S = 0.05
 _LOG_BYTES = 64 * 1024
 _REPLY_BYTES = 256 << 20  # longer than any reply; a graph of thousands of ops takes a few MiB
 _LAST_WORDS = 300  # characters
-_LOAD: dict[str, Any] = {"id": 0, "method": "load", "params": {}}
+_LOADING = 0  # the id of the request to import what candidates need
 
 
 class WorkerProcess:
     """A started worker. Raises WorkerUnavailable from the constructor when it does not come up.
 
     A `spare` one comes up and imports by itself, to be there when it is needed: `come_up`, then `load`, wait for it.
+    `with_dsl`: whether it imports the CuTe DSL, too.
     """
 
-    def __init__(self, interpreter: Path, limits: Limits, *, spare: bool = False) -> None:
+    def __init__(self, interpreter: Path, limits: Limits, *, spare: bool = False, with_dsl: bool = True) -> None:
         self._interpreter = interpreter
         self._limits = limits
         self._sandbox = sandbox()
@@ -60,6 +61,7 @@ class WorkerProcess:
         self._log = bytearray()
         self._received = bytearray()
         self._replies: deque[dict[str, Any]] = deque()  # come in, not looked at yet
+        self._loading = {"id": _LOADING, "method": "load", "params": {"dsl": with_dsl}}
         self._is_up = self._is_told_to_load = self.is_loaded = False
         self._usage = Usage(limits, self._scratch)
         self._progress = ""  # what the request in hand was last heard to do
@@ -74,7 +76,7 @@ class WorkerProcess:
         finally:
             theirs.close()
         if spare:
-            self._send(_LOAD)
+            self._send(self._loading)
         else:
             self.come_up()
 
@@ -154,8 +156,8 @@ class WorkerProcess:
             return
         doing = "importing torch and the CuTe DSL"
         if not self._is_told_to_load:
-            self._send(_LOAD)
-        self._wait(doing, self._limits.startup_s, self._reply_to(_LOAD, on_progress))
+            self._send(self._loading)
+        self._wait(doing, self._limits.startup_s, self._reply_to(self._loading, on_progress))
         self.is_loaded = True
 
     def request(
@@ -169,7 +171,7 @@ class WorkerProcess:
         return self._wait(doing, deadline_s, self._reply_to(message, on_progress))
 
     def _send(self, message: dict[str, Any]) -> None:
-        self._is_told_to_load |= message is _LOAD
+        self._is_told_to_load |= message is self._loading
         self._socket.sendall(json.dumps(message).encode() + b"\n")
 
     def _reply_to(

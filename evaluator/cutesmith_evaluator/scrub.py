@@ -15,11 +15,15 @@ _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 
 
 def scrubbed_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The allowed part of `environment`, unbuffered and with a Python traceback on crashes."""
+    """The allowed part of `environment`, unbuffered and with a Python traceback on crashes.
+
+    Threads of torch's that have nothing to do sleep, unless the user has it otherwise: on a busy machine their waiting
+    takes more of the processors than their work.
+    """
     allowed = {name: value for name, value in environment.items() if _is_allowed(name)}
     if "PYTHONPATH" in allowed:
         allowed["PYTHONPATH"] = _from_anywhere(allowed["PYTHONPATH"])
-    return {**allowed, "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
+    return {"OMP_WAIT_POLICY": "passive", **allowed, "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
 
 
 def _from_anywhere(paths: str) -> str:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from cutesmith_evaluator.client import Worker
+from cutesmith_evaluator.processes import descendants, has_ended
 from cutesmith_evaluator.types import Claim, Confirmation, Finding, Task
 from judged_candidates import ROWS, TASKS, honest
 from native_attacks import TASK, attacker
@@ -18,6 +24,26 @@ def get_inputs():
     generator = torch.Generator()
     generator.seed()
     return [torch.randn(6, 64, generator=generator)]
+"""
+HANGS = """
+import torch
+
+
+def supports(module, *inputs):
+    return True
+
+
+def explain(module, *inputs):
+    return None
+
+
+def warm_up(module, *inputs):
+    pass
+
+
+def forward(module, *inputs):
+    while True:
+        pass
 """
 HONEST = {candidate.name: candidate for candidate in honest()}
 
@@ -76,3 +102,38 @@ def test_inputs_that_are_other_in_each_process_are_said_to_be_so(worker: Worker,
     (finding,) = confirmation.findings
     assert (confirmation.ok, finding.kind, finding.severity) == (None, "not-confirmed", "information")
     assert "draw them with torch's, random's or numpy's own generators" in finding.message
+
+
+def test_what_takes_too_long_is_not_confirmed_and_not_refused_either(worker: Worker, tmp_path: Path):
+    path = tmp_path / "hangs_cute.py"
+    path.write_text(HANGS)
+    confirmation = worker.confirm(TASK, path, Claim("kept"), device="emulated", dynamic_dims=ROWS, deadline_s=8.0)
+    (finding,) = confirmation.findings
+    assert (confirmation.ok, finding.kind, finding.severity) == (None, "not-confirmed", "information")
+    assert "could not be confirmed in processes of their own: Stopped after" in finding.message
+
+
+def test_processes_that_were_started_beforehand_confirm_once_and_are_replaced_where_they_ended():
+    with Worker(Path(sys.executable)) as worker:
+        worker.expect_confirmation()
+        expected = descendants(os.getpid())
+        for pid in expected:
+            with suppress(ProcessLookupError):  # in a sandbox it ended with its parent
+                os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: all(map(has_ended, set(expected) & set(descendants(os.getpid())))))
+        assert confirmed(worker, HONEST["plain"].path).ok is True
+        assert not set(descendants(os.getpid())) & set(expected)
+        worker.expect_confirmation()
+        waiting = descendants(os.getpid())
+        assert confirmed(worker, HONEST["plain"].path).ok is True
+        worker.expect_confirmation()
+        again = descendants(os.getpid())
+        assert not set(again) & set(waiting)
+    assert not set(descendants(os.getpid())) & set(again)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10.0
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

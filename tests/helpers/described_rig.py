@@ -50,12 +50,13 @@ def checks(source: str = CHECKS) -> Say:
 class Lasting(Worker):
     """A worker that jobs do not end."""
 
-    def close(self) -> None:
+    def renew(self) -> None:
         if self._process is not None and not self._process.alive:
-            super().close()
+            super().renew()
 
     def end(self) -> None:
-        super().close()
+        super().renew()
+        self.close()
 
 
 @dataclass

@@ -200,8 +200,14 @@ class ScriptedEvaluator:
         self._begin("profile", candidate)
         return Profile("sm_90a", 0, (), (MEASURES,))
 
-    def close(self) -> None:
+    def expect_confirmation(self) -> None:
+        pass
+
+    def renew(self) -> None:
         self._is_fresh = True
+
+    def close(self) -> None:
+        self.renew()
 
     def asked(self, method: str, **kwargs: object) -> list[str]:
         """The tags of the recorded requests of a method whose arguments are these."""

@@ -27,7 +27,7 @@ def _answered(method: Method) -> Method:
 CONFIRMING: Mapping[str, Callable[[Params, Progress], object]] = {
     steps.REHEARSE: _answered(rehearse),
     steps.JUDGE: judge,
-    steps.LOAD: _answered(runner.load),
+    steps.TAKE: _answered(runner.take),
     steps.DRAW: _answered(runner.draw),
     steps.RUN: _answered(runner.run),
     steps.REPEAT: _answered(runner.repeat),

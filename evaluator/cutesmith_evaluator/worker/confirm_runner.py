@@ -92,7 +92,7 @@ class _Held:
 _held = _Held()
 
 
-def load(params: Params, progress: Progress) -> dict[str, object]:
+def take(params: Params, progress: Progress) -> dict[str, object]:
     """Imports the candidate. Params: a site's, candidate, arch, time_s."""
     reference = load_reference(Task(**params["task"]))
     candidate = load_candidate(Path(params["candidate"]), reference)

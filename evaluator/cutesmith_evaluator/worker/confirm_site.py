@@ -96,8 +96,8 @@ def rehearse(params: Params, progress: Progress) -> dict[str, object]:
     Params: a site's, and seed. `tries` true: also what the module does, which only the judge runs.
     """
     site = open_site(params, lambda inputs: True)
-    size = total_bytes(without_memory(site.reference) or ())
-    if params["device"] != DEVICE and size > BIG:  # they would be there twice
+    size = 0 if params["device"] == DEVICE else total_bytes(without_memory(site.reference) or ())
+    if size > BIG:  # they would be there twice
         return {"drawn": [], "bytes": size, "redraws": False, "aliases": False}
     inputs = site.drawn(Call("rehearsal", "", params["seed"]))
     drawn = [fingerprint(tensor) for tensor in (*tensors(inputs), *(tensor for _, tensor in named_state(site.module)))]

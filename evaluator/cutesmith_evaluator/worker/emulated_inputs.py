@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
 from cutesmith_evaluator.worker.emulated_drawing import drawn_at
@@ -17,7 +19,8 @@ from cutesmith_evaluator.worker.reference import Reference
 
 ELEMENTS = 1 << 16  # of the largest input: some hundred blocks of a pointwise kernel, some rows of a wide reduction
 _CLASS = 16  # sizes keep their remainder by this: vector widths and tiles divide it
-_DRAWN_WHOLE = 256 << 20  # bytes of inputs up to which they are made whole and then cut
+_DRAWN_WHOLE = 16 << 20  # bytes of inputs up to which they are made whole and then cut
+_FILLED = {torch.rand, torch.randn, torch.zeros, torch.ones}
 
 
 @dataclass(frozen=True)
@@ -59,13 +62,25 @@ def without_memory(reference: Reference) -> Inputs | None:
 
 
 def _on_meta(reference: Reference) -> Inputs | None:
-    """Where get_inputs leaves the device open. Fake tensors know more, and take a second to import."""
+    """Where get_inputs leaves the device open. Fake tensors know more, and take a second to import; so does what torch
+    has for numbers on meta, where no number is ever made."""
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), _Unfilled():
             made = reference.inputs(0, "meta")
     except TaskError:
         return None
     return made if all(tensor.is_meta for tensor in tensors(made)) else None
+
+
+class _Unfilled(TorchFunctionMode):
+    """Tensors of random and equal numbers have a shape and a dtype, and no numbers."""
+
+    def __torch_function__(
+        self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func in _FILLED:
+            return torch.empty(*args, **{name: value for name, value in (kwargs or {}).items() if name != "generator"})
+        return func(*args, **(kwargs or {}))
 
 
 def _in_fakes(reference: Reference) -> Inputs | None:

@@ -25,13 +25,14 @@ def _hello(params: Params, progress: Progress) -> object:
 
 
 def _load(params: Params, progress: Progress) -> object:
-    """What is missing is told by the request that needs it."""
+    """Params: dsl, whether that is imported too. What is missing is told by the request that needs it."""
     with suppress(Exception):
         progress("importing torch and the CuTe DSL, once")
-        from cutesmith_evaluator.worker import compilation, validate  # noqa: F401
+        from cutesmith_evaluator.worker import compilation, confirm_methods, validate  # noqa: F401
         from cutesmith_evaluator.worker.dsl import load
 
-        load()
+        if params["dsl"]:
+            load()
     return None
 
 
@@ -114,7 +115,7 @@ def _confirming(name: str) -> Method:
     return call
 
 
-METHODS: Mapping[str, Method] = {
+_OWN: Mapping[str, Method] = {
     "hello": _hello,
     "load": _load,
     "inspect": _inspect,
@@ -123,5 +124,6 @@ METHODS: Mapping[str, Method] = {
     "validate": _validate,
     "time": _time,
     "profile": _profile,
-    **{name: _confirming(name) for name in STEPS},
 }
+METHODS: Mapping[str, Method] = {**_OWN, **{name: _confirming(name) for name in STEPS}}
+assert len(METHODS) == len(_OWN) + len(STEPS), "two requests of one name"
