@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from cutesmith_agent.captured import validate_captured
 from cutesmith_agent.guards import SOURCE_LIMIT, too_long
 from cutesmith_agent.report import Report
 from cutesmith_agent.subject import Subject, UnusableError, candidate_id
@@ -58,7 +60,8 @@ def _judged(bench: Bench, kernel: Path, known: dict[str, Candidate]) -> Candidat
         return replace(known[id], path=str(kernel))
     candidate = Candidate(id, "user", "propose", None, path=str(kernel))
     measure = (bench.measure,) if bench.has_device else ()
-    candidate = bench.run(candidate, bench.guards, bench.compile, bench.validate, *measure, bench.confirm)
+    last = (bench.confirm, partial(validate_captured, bench))
+    candidate = bench.run(candidate, bench.guards, bench.compile, bench.validate, *measure, *last)
     candidate = bench.profile(candidate) if candidate.ok and bench.has_device else candidate
     copy = journal.store.save_source(journal.job, candidate.id, kernel.stem, source)
     journal.judged(replace(candidate, path=str(copy)), bench.environment)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
+from cutesmith_agent.captured import validate_captured
 from cutesmith_agent.estimate import Estimate, estimate
 from cutesmith_agent.finalise import HeaderWriter, compiled_header, finalise
 from cutesmith_agent.proposing import Proposer, Step, Stop, Trial
@@ -156,6 +158,7 @@ def _finalise(search: Search, makers: Makers) -> Candidate | None:
         trial = search.trials[index]
         journal.stage("validate", "proving the best draft as it will be taken", trial.candidate.id)
         final = finalise(bench, search.subject, trial.candidate, search.kernel, makers.with_header)
+        final = bench.run(final, partial(validate_captured, bench))
         journal.judged(final, bench.environment)
         search.proved.append(final.id)
         if final.id == trial.candidate.id:

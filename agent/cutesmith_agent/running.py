@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from cutesmith_agent.allowances import allows_lowered
+from cutesmith_agent.captured import captured_calls, inspected
 from cutesmith_agent.checking import check, file_digest
 from cutesmith_agent.describe.making import Describe, describer
 from cutesmith_agent.describe.standing import standing
@@ -113,7 +114,7 @@ def _kept(
     job: Job, subject: Subject, store: Store, evaluator: Evaluator, shop: Shop, may: Granted | Withheld | None
 ) -> Report:
     """The report of a job that the store knows of, whatever becomes of it."""
-    id = store.begin_job(_key(job, subject, may), resume=job.resume, finished=job.again)
+    id = store.begin_job(_key(job, subject, store, may), resume=job.resume, finished=job.again)
     journal = Journal(shop.emit, store, id, shop.scrubber)
     makers, describe = shop.makers, None
     if isinstance(may, Granted) and shop.models is not None:
@@ -157,7 +158,7 @@ def _judged(
 
 def _on_bench(job: Job, subject: Subject, bench: Bench, makers: Makers) -> Report:
     bench.journal.stage("propose", f"inspecting {subject.qualname}")
-    inspection = bench.evaluator.inspect(bench.task, on_progress=bench.journal.progress)
+    bench, inspection = inspected(replace(bench, captured=captured_calls(bench, subject)))
     if inspection.graph is None:
         raise UnusableError(*map(bench.mirror.in_users_tree, inspection.findings))
     bench = replace(bench, graph=inspection.graph)
@@ -195,12 +196,14 @@ def _unusable(job: Job, findings: tuple[Finding, ...], environment: Environment 
     return Report(job.task, stopped, environment, findings=findings, unusable=True)
 
 
-def _key(job: Job, subject: Subject, may: Granted | Withheld | None) -> JobKey:
+def _key(job: Job, subject: Subject, store: Store, may: Granted | Withheld | None) -> JobKey:
     """All that the job's verdicts depend on, the environment aside: the store compares that by itself."""
     parts = (job.kind, str(subject.file), job.task.qualname, subject.bare, job.interpreter, job.device, *job.archs)
     parts += ("lowered",) if allows_lowered(job, subject.root) else ()
     parts += (job.proposer, may.settings.model) if isinstance(may, Granted) else ()
     parts += ("max-autotune",) if job.max_autotune else ()
+    captured = store.captures.of(str(subject.file), subject.qualname)
+    parts += tuple(call.text for each in captured for call in each.calls)
     digest = sha256("\0".join(parts).encode("utf-8", "surrogatepass"))
     for candidate in map(Path, job.candidates):
         digest.update(str(candidate).encode("utf-8", "surrogatepass") + b"\0" + file_digest(candidate))

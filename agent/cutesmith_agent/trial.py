@@ -11,6 +11,7 @@ from cutesmith_agent.guards import static_findings
 from cutesmith_agent.journal import Journal
 from cutesmith_agent.profiling.analysis import analysed
 from cutesmith_agent.scratch import Mirror
+from cutesmith_agent.store.captures import CapturedCall
 from cutesmith_agent.verdicts import compiled, confirmed, failed, median_ms, timed, validated
 from cutesmith_evaluator.errors import WorkerError, WorkerUnavailable
 from cutesmith_evaluator.types import Candidate, Claim, Environment, Graph, Profile, Stage, Task
@@ -44,6 +45,7 @@ class Bench:
     arms: tuple[str, ...] = ALL_ARMS  # of the winner's timing
     graph: Graph | None = None
     lowered_is_fine: bool = False  # the user takes a lower precision than the module's
+    captured: tuple[CapturedCall, ...] = ()  # of real runs, the task's own aside
 
     @property
     def has_device(self) -> bool:

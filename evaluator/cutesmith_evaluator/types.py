@@ -29,10 +29,11 @@ Precision = Literal["kept", "as eager", "lowered"]
 
 @dataclass(frozen=True)
 class Task:
-    """A module class in a file. How to build and call it is found by the worker (get_inputs, captures)."""
+    """A module class in a file. How to build and call it the file says (get_init_inputs, get_inputs), or `captured`."""
 
     file: str  # absolute path
     qualname: str  # "NewGELU", "Outer.Inner"
+    captured: str | None = None  # a recorded call as JSON, in place of the file's own functions: worker/captured.py
 
 
 @dataclass(frozen=True)

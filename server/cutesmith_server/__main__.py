@@ -19,6 +19,7 @@ _RUNS = {
     "accept": ("cli.deciding", "accept"),
     "reject": ("cli.deciding", "reject"),
     "remove": ("cli.deciding", "remove"),
+    "capture": ("cli.capture", "capture"),
     "status": ("cli.status", "status"),
     "export": ("cli.export", "export"),
     "doctor": ("cli.doctor", "doctor"),

@@ -8,6 +8,7 @@ from cutesmith_evaluator.units import duration
 
 if TYPE_CHECKING:
     from cutesmith_agent.source.outline import ModuleClass
+    from cutesmith_agent.store.captures import Capture
     from cutesmith_evaluator.types import Candidate, ErrorFigures, Hint, Profile, Resources, Timing
 
 NO_GRAD_NOTE = (
@@ -15,6 +16,17 @@ NO_GRAD_NOTE = (
     "requires grad, in eval mode too) `supports` is false and the original code runs. Call the module under "
     "torch.no_grad() or torch.inference_mode(), or freeze its parameters, to get the kernel."
 )
+
+
+def captured(found: Capture) -> str:
+    """What a real run showed of a class: "captured: 3 signatures in 120 calls, all in training, 12% of the step"."""
+    calls, number = sum(call.calls for call in found.calls), len(found.calls)
+    words = f"captured: {number} signature{'s' if number > 1 else ''} in {calls:,} call{'s' if calls > 1 else ''}"
+    if all(call.training == call.calls for call in found.calls):
+        words += ", all in training"
+    elif all(call.grad == call.calls for call in found.calls):
+        words += ", all with gradients enabled"
+    return words + (f", {found.time.share:.0%} of the time in forward passes" if found.time else "")
 
 
 def headline(candidate: Candidate) -> str:

@@ -80,6 +80,15 @@ MIGRATIONS: tuple[str, ...] = (
         at REAL NOT NULL
     );
     """,
+    """
+    CREATE TABLE captures (            -- how classes were built and called in the last run that had them
+        file TEXT NOT NULL,
+        qualname TEXT NOT NULL,
+        record TEXT NOT NULL,          -- JSON: the signatures with their counts, and the time
+        at REAL NOT NULL,
+        PRIMARY KEY (file, qualname)
+    );
+    """,
 )
 
 

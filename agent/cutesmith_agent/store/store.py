@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import IO, Any, Literal, Self
 
 from cutesmith_agent.store.calls import Calls
+from cutesmith_agent.store.captures import Captures
 from cutesmith_agent.store.location import file_key
 from cutesmith_agent.store.pruning import Bounds, prune, remove_folders
 from cutesmith_evaluator.types import Candidate, Environment
@@ -111,6 +112,11 @@ class Store:
     def calls(self) -> Calls:
         """What models were asked in this store's jobs."""
         return Calls(self._connection)
+
+    @property
+    def captures(self) -> Captures:
+        """How classes were built and called in real runs."""
+        return Captures(self._connection)
 
     def consent(self, host: str) -> bool | None:
         """Whether the user lets code of this workspace be sent to a host; None: never asked."""

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import cutesmith_evaluator
@@ -63,7 +63,7 @@ def measure(task: Task, candidate: Path, timeout_s: float = TIMEOUT_S) -> Measur
 
 def _command(ncu: str, log: Path, task: Task, candidate: Path) -> list[str]:
     package = Path(cutesmith_evaluator.__path__[0])
-    told = json.dumps({"file": task.file, "qualname": task.qualname})
+    told = json.dumps(asdict(task))
     options = ("--csv", "--page", "raw", "--log-file", str(log), "--metrics", ",".join(METRICS))
     only = ("--profile-from-start", "off", "--launch-count", str(_LAUNCHES), "--clock-control", "none")
     return [ncu, *options, *only, sys.executable, "-P", "-c", _CHILD, str(package), told, str(candidate)]

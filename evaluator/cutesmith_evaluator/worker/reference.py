@@ -17,6 +17,7 @@ from torch.nn.modules.lazy import LazyModuleMixin
 
 from cutesmith_evaluator.names import snake_case
 from cutesmith_evaluator.types import Finding, Task
+from cutesmith_evaluator.worker.captured import Captured
 from cutesmith_evaluator.worker.classes import check_class
 from cutesmith_evaluator.worker.failures import TaskError, user_code
 from cutesmith_evaluator.worker.placement import indexed, moved, place
@@ -31,6 +32,7 @@ class Reference:
     cls: type[nn.Module]
     make_init: Callable[[], object] | None
     make_inputs: Callable[[], object]
+    captured: Captured | None = None
 
     @property
     def file(self) -> Path:
@@ -56,6 +58,7 @@ class Reference:
         with user_code("constructor-raised", f"constructing {cls.__qualname__}", self.file):
             args, kwargs = _constructor_arguments(self.make_init() if self.make_init else [])
             module = cls(*args, **kwargs)
+            module = self.captured.in_dtype(module) if self.captured else module
         if any(isinstance(part, LazyModuleMixin) for part in module.modules()):
             message = (
                 f"{self.file.name}: {cls.__qualname__} has parameters without a size; use layers that are not lazy."
@@ -104,6 +107,9 @@ def load_reference(task: Task) -> Reference:
     check_class(file, task.qualname)
     module = import_file(file)
     cls = _find_class(module, task)
+    if task.captured is not None:
+        captured = Captured(task.captured)
+        return Reference(task, cls, captured.make_init, captured.make_inputs(cls), captured)
     make_init = _find_function(module, task.qualname, "init_inputs")
     make_inputs = _find_function(module, task.qualname, "inputs")
     if make_inputs is None:
@@ -168,7 +174,8 @@ def _no_inputs(task: Task) -> Finding:
     name = snake_case(task.qualname)
     message = (
         f"{Path(task.file).name} does not say how to call {task.qualname}; add `def get_inputs():` returning a list of "
-        f"example arguments of forward (or get_{name}_inputs, in a file with several modules)."
+        f"example arguments of forward (or get_{name}_inputs, in a file with several modules), or record those of a "
+        "real run: cutesmith capture -- python your_script.py."
     )
     return Finding("no-inputs", message, None, task.file)
 

@@ -33,6 +33,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_decisions(commands)
     _add_reports(commands)
     _add_export(commands)
+    _add_capture(commands)
     return parser
 
 
@@ -81,6 +82,18 @@ def _add_export(commands: argparse._SubParsersAction[_Parser]) -> None:
     export.add_argument("target", nargs="?", metavar="FILE[::Class]", help="of this file or class only")
     export.add_argument("--trajectories", action="store_true", required=True, help="prompt, reply, verdict and reward")
     export.add_argument("--output", type=Path, metavar="FILE", help="write there (default: stdout)")
+
+
+def _add_capture(commands: argparse._SubParsersAction[_Parser]) -> None:
+    capture = commands.add_parser("capture", help="run a program and record how it builds and calls your modules")
+    time_help = "how long calls take, too: each class's share of the forward passes"
+    capture.add_argument("--time", action="store_true", help=time_help)
+    eager_help = "with torch.compile turned off: what compiled code calls is seen, too"
+    capture.add_argument("--eager", action="store_true", help=eager_help)
+    _add_interpreter(capture)
+    _add_json(capture)
+    run_help = "what to run: python train.py, pytest, -m package.module, script.py"
+    capture.add_argument("run", nargs=argparse.REMAINDER, metavar="-- COMMAND", help=run_help)
 
 
 def _add_target(command: argparse.ArgumentParser) -> None:
