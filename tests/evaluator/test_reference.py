@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -221,3 +222,58 @@ def test_a_constructor_that_reads_values_gets_real_ones(worker: Worker, tmp_path
         },
     )
     assert scale_of(worker.inspect(Task(str(tmp_path / "model.py"), "Model"))) == 0.5
+
+
+CAPTURED = """\
+import torch
+from torch import nn
+class Model(nn.Module):
+    def __init__(self, width, *, dtype=torch.float32):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(width, dtype=dtype))
+    def forward(self, x, rows=None, shift=0.0):
+        return x * self.scale + shift if rows is None else x[rows] * self.scale
+"""
+
+
+def captured(**parts: object) -> str:
+    return json.dumps({"init": {"args": [{"value": 6}], "kwargs": {}}, "kwargs": {}, "dtype": None} | parts)
+
+
+def tensor(shape: list[int], strides: list[int], dtype: str = "float32") -> dict[str, object]:
+    return {"tensor": {"dtype": dtype, "shape": shape, "strides": strides}}
+
+
+def test_a_captured_call_says_how_a_class_is_built_and_called(worker: Worker, tmp_path: Path):
+    write(tmp_path, {"pyproject.toml": "", "model.py": CAPTURED})
+    file = str(tmp_path / "model.py")
+    transposed = worker.inspect(Task(file, "Model", captured(args=[tensor([4, 6], [1, 4])], dtype="bfloat16")))
+    assert transposed.graph is not None, transposed.findings
+    specs = {each.name: each.spec for each in transposed.graph.inputs}
+    assert (specs["x"].shape, specs["x"].strides) == ((4, 6), (1, 4))
+    assert {each.spec.dtype for each in transposed.graph.inputs if each.kind == "parameter"} == {"bfloat16"}
+    init = {"args": [{"value": 3}], "kwargs": {"dtype": {"dtype": "float16"}}}
+    indexed = worker.inspect(
+        Task(
+            file,
+            "Model",
+            captured(init=init, args=[tensor([5, 3], [3, 1])], kwargs={"rows": tensor([7], [1], "int64")}),
+        )
+    )
+    assert indexed.graph is not None, indexed.findings
+    assert [each.spec.shape for each in indexed.graph.inputs if each.kind == "argument"] == [(5, 3), (7,)]
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"args": [{"opaque": "numpy.ndarray"}]}, "numpy.ndarray, which cannot be made again"),
+        ({"args": [{"tensor": {"dtype": "float32", "shape": [2, 6], "strides": [6, 1]}}] * 4}, "gives 4 values"),
+        ({"args": [], "kwargs": {"y": {"value": 1}}}, "missing a required argument: 'x'"),
+        ({"args": [], "init": {"args": [], "kwargs": {}}}, "missing 1 required positional argument"),
+    ],
+)
+def test_a_captured_call_that_does_not_fit_any_more_is_told(worker: Worker, tmp_path: Path, parts: dict, said: str):
+    write(tmp_path, {"pyproject.toml": "", "model.py": CAPTURED})
+    (finding,) = worker.inspect(Task(str(tmp_path / "model.py"), "Model", captured(**parts))).findings
+    assert said in finding.message

@@ -106,7 +106,9 @@ class ScriptedEvaluator:
     inspection: Inspection | None = None
     interrupt: Callable[[Request], None] = lambda request: None  # called with each request; may raise
     requests: list[Request] = field(default_factory=list)
+    captured: dict[str, Validation] = field(default_factory=dict)  # what a candidate gives on captured inputs
     said: str = ""  # the message of a compilation whose outcome is "says"
+    lacks_inputs: bool = False  # the module's file does
     _is_fresh: bool = True
 
     def hello(self) -> Environment:
@@ -114,6 +116,8 @@ class ScriptedEvaluator:
 
     def inspect(self, task: Task, *, on_progress: object = None) -> Inspection:
         self._record(Request("inspect", text=Path(task.file).read_bytes().decode()))
+        if self.lacks_inputs and task.captured is None:
+            return Inspection(self.environment, None, ("x",), (Finding("no-inputs", "No inputs.", None, task.file),))
         return self.inspection or Inspection(self.environment, GRAPH, ("x",))
 
     def compile(self, task: Task, candidate: Path, archs: Sequence[str], *, on_progress: object = None) -> Compilation:
@@ -137,6 +141,9 @@ class ScriptedEvaluator:
         deadline_s: float = 600.0,
         on_progress: object = None,
     ) -> Validation:
+        if task.captured in self.captured:
+            self._begin("validate", candidate, captured=task.captured, quick=quick)
+            return self.captured[task.captured]
         if device == "emulated" and self.environment.device != "none":  # for counts: these are not scripted
             return Validation(None, "emulated")
         script = self._begin(
