@@ -20,8 +20,8 @@ from cutesmith_evaluator.errors import WorkerError
 from cutesmith_evaluator.process import WorkerProcess
 from cutesmith_evaluator.types import Finding
 
-WHOLE = 1 << 25  # elements up to which an output is handed over whole
-BLOCKS = 64  # else so many of its parts
+WHOLE = 1 << 22  # elements up to which an output is handed over whole
+BLOCKS = 16  # else so many of its parts: a few MB, where a whole one may take a second to copy
 _DOING = "confirming it in processes of their own"
 _random = random.SystemRandom()
 

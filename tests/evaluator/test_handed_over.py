@@ -18,7 +18,7 @@ from cutesmith_evaluator.confirmation import PART, Given
 from cutesmith_evaluator.confirming_peers import BLOCKS, WHOLE, RefusedError, blocks_of, outputs_of
 from cutesmith_evaluator.worker.confirm_handed import HandedError, received, shell
 from cutesmith_evaluator.worker.confirm_site import digests
-from cutesmith_evaluator.worker.confirm_time import FACTOR, LAUNCH_MS, ROUND_MS, Round, time_finding
+from cutesmith_evaluator.worker.confirm_time import BUSY, FACTOR, LAUNCH_MS, ROUND_MS, Pace, Round, time_finding
 
 WANTED = torch.arange(12, dtype=torch.float32).view(3, 4)
 
@@ -127,17 +127,18 @@ def test_blocks_are_apart_within_the_output_and_hold_its_ends(elements: int):
         assert all(first % PART == 0 and count == min(PART, elements - first) for first, count in blocks)
 
 
-@given(st.floats(0.001, 100.0), st.floats(0.0, 10.0), st.integers(1, 32))
+@given(st.floats(0.001, 100.0), st.floats(0.0, 10.0), st.floats(0.0, 2.0), st.integers(1, 32))
 def test_a_time_is_refused_only_beyond_what_launching_and_the_factor_explain(
-    call_ms: float, digest_ms: float, calls: int
+    call_ms: float, digest_ms: float, launch_ms: float, calls: int
 ):
     def after(per_call_ms: float) -> Round:
         return Round(calls, (calls * per_call_ms + ROUND_MS) / 1e3)
 
-    true_ms = call_ms + digest_ms
-    assert time_finding(call_ms, digest_ms, [after(true_ms + 0.99 * LAUNCH_MS), after(9 * true_ms + 9)], "k.py") is None
-    assert time_finding(call_ms, digest_ms, [after(1.01 * (FACTOR * true_ms + LAUNCH_MS))], "k.py") is not None
-    assert time_finding(call_ms, digest_ms, [], "k.py") is None
+    true_ms, pace = call_ms + digest_ms, Pace(digest_ms, launch_ms)
+    slack_ms = max(LAUNCH_MS, BUSY * launch_ms)
+    assert time_finding(call_ms, pace, [after(true_ms + 0.99 * slack_ms), after(9 * true_ms + 9)], "k.py") is None
+    assert time_finding(call_ms, pace, [after(1.01 * (FACTOR * true_ms + slack_ms))], "k.py") is not None
+    assert time_finding(call_ms, pace, [], "k.py") is None
 
 
 def test_shapes_are_counted_exactly():

@@ -41,7 +41,7 @@ def received(given: Given, wanted: Tensor) -> tuple[Tensor, Tensor | None]:
         known = _scattered(torch.ones(count, dtype=torch.bool) if known is None else known, given.blocks, wanted)
         line = _scattered(line, given.blocks, wanted)
     judged = None if known is None else known.view(wanted.shape).to(wanted.device)
-    return line.view(wanted.shape).to(wanted.device), judged
+    return line.to(wanted.device).view(wanted.shape), judged
 
 
 def _agrees(line: Tensor, blocks: tuple[tuple[int, int], ...] | None, said: tuple[int, ...]) -> bool:
@@ -55,8 +55,9 @@ def _agrees(line: Tensor, blocks: tuple[tuple[int, int], ...] | None, said: tupl
 
 
 def _scattered(line: Tensor, blocks: tuple[tuple[int, int], ...], wanted: Tensor) -> Tensor:
-    """The elements in their places, zero elsewhere."""
-    whole = torch.zeros(wanted.numel(), dtype=line.dtype)
+    """The elements in their places, zero elsewhere; on the device of `wanted`."""
+    line = line.to(wanted.device)
+    whole = torch.zeros(wanted.numel(), dtype=line.dtype, device=wanted.device)
     ends = accumulate(count for _, count in blocks)
     for (first, count), end in zip(blocks, ends, strict=True):
         whole[first : first + count] = line[end - count : end]

@@ -22,7 +22,7 @@ from cutesmith_evaluator.worker.checks_layout import layout_findings, name_of
 from cutesmith_evaluator.worker.checks_state import without_tf32
 from cutesmith_evaluator.worker.confirm_handed import HandedError, received, shell
 from cutesmith_evaluator.worker.confirm_site import Site, digests, open_site, replayed
-from cutesmith_evaluator.worker.confirm_time import Round, time_finding
+from cutesmith_evaluator.worker.confirm_time import Pace, Round, time_finding
 from cutesmith_evaluator.worker.emulated_validation import DEVICE
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.inputs import tensors
@@ -34,6 +34,7 @@ SLACK = 2.0  # of a precision's bound: other inputs kept to it, and one draw is 
 LEAST = 2048  # elements of an output that must have been computed where blocks were left out
 _SHARE = 0.5  # of the free memory, for a float64 run on the CPU
 _DIGESTS = 5  # that are timed
+_LAUNCHES = 32  # in each of these, where they are of next to nothing
 
 
 @torch.no_grad()
@@ -51,7 +52,7 @@ def judge(params: Params, progress: Progress) -> Confirmation:
         return Confirmation(None, findings=(_unknown(file, error.finding.message),))
     if params["claimed_ms"] is not None and not judging.findings:
         rounds = [Round(**each) for each in params["rounds"]]
-        late = time_finding(params["claimed_ms"], judging.digest_ms(), rounds, file)
+        late = time_finding(params["claimed_ms"], judging.pace(), rounds, file)
         judging.findings += [late] if late else []
     if params["device"] != DEVICE:
         judging.last = []
@@ -87,14 +88,17 @@ class Judging:
         except HandedError as error:
             self._add(f"On {case.label}, {error}")
 
-    def digest_ms(self) -> float:
-        """Of all outputs of a call: the fastest of some."""
-        return min(self._digest_s() for _ in range(_DIGESTS)) * 1e3
+    def pace(self) -> Pace:
+        """The fastest of some digests, of all outputs of a call and of next to nothing."""
+        next_to_nothing = [torch.zeros(1, device=self.site.device)] * _LAUNCHES
+        launch_s = min(self._digest_s(next_to_nothing) for _ in range(_DIGESTS)) / _LAUNCHES
+        return Pace(min(self._digest_s(self.last) for _ in range(_DIGESTS)) * 1e3, launch_s * 1e3)
 
-    def _digest_s(self) -> float:
+    def _digest_s(self, outputs: list[Tensor]) -> float:
         synchronize(self.site.device)
         begin = time.perf_counter()
-        _ = [digests(output).tolist() for output in self.last]
+        made = [digests(output) for output in outputs]
+        _ = [each.tolist() for each in made]
         return time.perf_counter() - begin
 
     def _eager(self, case: Case) -> list[Tensor]:
