@@ -46,8 +46,28 @@ KERNELBENCH_REDUCTIONS = {
         92: "ExclusiveCumulativeSum",
         93: "MaskedCumulativeSum",
     },
-    "losses": {94: "MSELoss", 96: "HuberLoss", 98: "KLDivLoss", 100: "HingeLoss"},
-    "pooling": {41: "MaxPool1d", 42: "MaxPool2d", 43: "MaxPool3d", 44: "AvgPool1d"},
+    "losses": {
+        94: "MSELoss",
+        95: "CrossEntropyLoss",
+        96: "HuberLoss",
+        98: "KLDivLoss",
+        99: "TripletMarginLoss",
+        100: "HingeLoss",
+    },
+    "pooling": {
+        41: "MaxPool1d",
+        42: "MaxPool2d",
+        43: "MaxPool3d",
+        44: "AvgPool1d",
+        45: "AvgPool2d",
+        46: "AvgPool3d",
+    },
+    "convolutions": {
+        82: "DepthwiseSquare",
+        83: "DepthwiseColumn",
+        84: "DepthwiseWide",
+        85: "DepthwiseAsymmetric",
+    },
     "reductions": {47: "Sum", 48: "Mean", 49: "Max", 51: "Argmax", 52: "Argmin", 53: "Min"},
 }
 SERVING_WIDTHS = (4096, 11008)

@@ -97,7 +97,23 @@ def test_scans(worker: Worker, name: str, columns: str, drafts: slice, tmp_path:
         ("MaxPool2d", {"PLANES": "(2, 3, 9, 17)"} | BFLOAT, slice(1)),
         ("MaxPool3d", {"VOLUMES": "(1, 2, 7, 9, 9)"}, slice(1)),
         ("AvgPool1d", {"BATCH_1D": "1", "LENGTH": "35"}, slice(0, None, 5)),
+        ("AvgPool2d", {"AVERAGED_PLANES": "(1, 2, 24, 36)"}, slice(1)),
+        ("AvgPool3d", {"AVERAGED_VOLUMES": "(1, 2, 5, 7, 12)"}, slice(0, None, 4)),
+        ("DepthwiseAsymmetric", {"ASYMMETRIC": "(1, 3, 12, 19)"}, slice(1)),
+        ("DepthwiseColumn", {"FEW_CHANNELS": "(1, 4, 11, 8)"} | BFLOAT, slice(1)),
     ],
 )
-def test_pooling(worker: Worker, name: str, constants: dict[str, str], drafts: slice, tmp_path: Path) -> None:
+def test_windows(worker: Worker, name: str, constants: dict[str, str], drafts: slice, tmp_path: Path) -> None:
+    check(worker, replace(CASES[name], constants=constants), tmp_path, drafts)
+
+
+@pytest.mark.parametrize(
+    ("name", "constants", "drafts"),
+    [
+        ("CrossEntropyLoss", {"ROWS": "70", "CLASSES": "300"}, slice(1)),
+        ("CrossEntropyLoss", {"ROWS": "9", "CLASSES": "1030"} | BFLOAT, slice(1)),
+        ("TripletMarginLoss", {"ROWS": "19", "EMBEDDING": "1024"}, slice(1)),
+    ],
+)
+def test_a_loss_of_rows(worker: Worker, name: str, constants: dict[str, str], drafts: slice, tmp_path: Path) -> None:
     check(worker, replace(CASES[name], constants=constants), tmp_path, drafts)

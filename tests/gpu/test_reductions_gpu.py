@@ -16,7 +16,18 @@ pytestmark = pytest.mark.gpu
 
 NORMS = {"BATCH": "4", "BATCHED": "8", "FEATURES": "16", "GROUPS": "4", "SIDE": "96", "NORMALIZED": "(4, 96, 100)"}
 ROWS = {"ROWS": "70", "COLUMNS": "33001", "CLASSES": "1000", "DIVERGENCE": "512", "EMBEDDING": "768"}
-WINDOWS = {"BATCH_1D": "2", "LENGTH": "1030", "PLANES": "(2, 8, 65, 129)", "VOLUMES": "(2, 4, 19, 21, 24)"}
+WINDOWS = {
+    "BATCH_1D": "2",
+    "LENGTH": "1030",
+    "PLANES": "(2, 8, 65, 129)",
+    "VOLUMES": "(2, 4, 19, 21, 24)",
+    "AVERAGED_PLANES": "(2, 3, 90, 140)",
+    "AVERAGED_VOLUMES": "(2, 3, 17, 19, 24)",
+    "SQUARE": "(2, 8, 65, 131)",
+    "FEW_CHANNELS": "(3, 8, 70, 33)",
+    "WIDE": "(2, 4, 33, 260)",
+    "ASYMMETRIC": "(2, 8, 40, 77)",
+}
 REDUCED = {"BATCH": "5", "LENGTH": "515", "WIDTH": "131"}  # of tasks 47 to 53
 DTYPES = {"fp32": "torch.float32", "bf16": "torch.bfloat16"}
 

@@ -21,6 +21,10 @@ class Geometry:
     order: tuple[int, ...]  # root dimensions, outermost first; they count rows first
 
     @property
+    def row_count(self) -> int:
+        return math.prod(self.rows)
+
+    @property
     def space(self) -> Space:
         return Space.of(self.rows, self.columns)
 
@@ -30,11 +34,12 @@ class Geometry:
 
 
 def geometry(graph: Graph) -> Geometry:
-    """That of the first reduction; the sizes of the largest output where they say more."""
+    """That of the first reduction that leaves rows, else of the first; the largest output's sizes if they say more."""
     largest = max((output_spec(graph, r).shape for r in graph.outputs), key=math.prod)
-    node = next((n for n in graph.nodes if short_name(n.op) in REDUCTIONS), None)
-    if node is None:
+    found = [n for n in graph.nodes if short_name(n.op) in REDUCTIONS]
+    if not found:
         return _in_place((), largest)
+    node = next((n for n in found if not _is_over_all(graph, n)), found[0])
     shape, reduced = natural_shape(node, _reduced_spec(graph, node).shape)
     columns = tuple(shape[d] for d in reduced)
     if math.prod(columns) == 1:
@@ -43,9 +48,14 @@ def geometry(graph: Graph) -> Geometry:
     if reduced != tuple(range(len(rows), len(shape))):
         return Geometry(rows, columns, _order(len(shape), reduced))
     if math.prod(largest) != math.prod(shape):
-        return _in_place(largest, columns)
+        return _in_place(largest if math.prod(largest) == math.prod(rows) else rows, columns)
     leading = largest[: len(largest) - len(columns)]
     return _in_place(leading if largest[len(leading) :] == columns else rows, columns)
+
+
+def _is_over_all(graph: Graph, node: Node) -> bool:
+    shape, reduced = natural_shape(node, _reduced_spec(graph, node).shape)
+    return math.prod(n for d, n in enumerate(shape) if d not in reduced) == 1
 
 
 def _in_place(rows: tuple[int, ...], columns: tuple[int, ...]) -> Geometry:

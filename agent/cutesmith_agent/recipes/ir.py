@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 ReduceKind = Literal["sum", "prod", "max", "min", "argmax", "argmin"]
+PoolKind = Literal["max", "mean", "dot"]
 Level = int
 
 
@@ -31,12 +32,15 @@ class Const(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Load(Expr):
-    """Element `offset + sum(strides[k] * space[k])` of the graph input `name`."""
+    """Element `offset + sum(strides[k] * space[k])` of the graph input `name`.
+
+    `picked`: the size and stride of a dimension along which a `Pick` chooses; the load is then its first element."""
 
     name: str
     dtype: str
     strides: tuple[int, ...]
     offset: int
+    picked: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +55,22 @@ class Reduce(Expr):
 
     kind: ReduceKind
     arg: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Total(Expr):
+    """`arg`, a value of each row, reduced over all rows."""
+
+    kind: ReduceKind
+    arg: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Pick(Expr):
+    """The element of `load` at the place that `index`, a value of the row, names along the picked dimension."""
+
+    load: Load
+    index: Expr
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,15 +98,16 @@ class WindowDim:
 
 @dataclass(frozen=True, eq=False)
 class Pool(Expr):
-    """The largest element or the mean of a window of an input; `load` is the window's plane."""
+    """The largest element, the mean or the weighted sum of a window of an input; `load` is the window's plane."""
 
-    kind: Literal["max", "mean"]
+    kind: PoolKind
     load: Load
     terms: tuple[tuple[int, int], ...]  # where the plane begins, as a window's dimension
     offset: int
     windows: tuple[WindowDim, ...]
     whole: bool  # the mean counts the padding
     divisor: int | None
+    weight: Load | None = None  # that of the window's first element; the others' follow it
 
 
 BOOLEAN_OPS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
@@ -104,13 +125,27 @@ class Builder:
         key = ("const", repr(value))
         return self._once(key, lambda: Const(0, False, False, value))  # type: ignore[return-value]
 
-    def load(self, name: str, dtype: str, strides: tuple[int, ...], offset: int) -> Load:
+    def load(
+        self, name: str, dtype: str, strides: tuple[int, ...], offset: int, picked: tuple[int, int] | None = None
+    ) -> Load:
         per_column = any(strides[k] for k in self.column_dims)
-        key = ("load", name, strides, offset)
-        return self._once(key, lambda: Load(0, per_column, False, name, dtype, strides, offset))  # type: ignore[return-value]
+        key = ("load", name, strides, offset, picked)
+        return self._once(key, lambda: Load(0, per_column, False, name, dtype, strides, offset, picked))  # type: ignore[return-value]
+
+    def pick(self, load: Load, index: Expr) -> Expr:
+        return self._once(("pick", id(load), id(index)), lambda: Pick(index.level, False, False, load, index))
 
     def reduce(self, kind: ReduceKind, arg: Expr) -> Expr:
+        arg = self._counted(arg)
         return self._once(("reduce", kind, id(arg)), lambda: Reduce(arg.level + 1, False, False, kind, arg))
+
+    def total(self, kind: ReduceKind, arg: Expr) -> Expr:
+        arg = self._counted(arg)
+        return self._once(("total", kind, id(arg)), lambda: Total(arg.level + 1, False, False, kind, arg))
+
+    def _counted(self, arg: Expr) -> Expr:
+        """A truth value as 1 or 0."""
+        return self.op("where", arg, self.const(1.0), self.const(0.0)) if arg.boolean else arg
 
     def scan(self, kind: Literal["sum", "prod"], arg: Expr, *, reverse: bool, exclusive: bool) -> Expr:
         key = ("scan", kind, id(arg), reverse, exclusive)
@@ -118,16 +153,17 @@ class Builder:
 
     def pool(
         self,
-        kind: Literal["max", "mean"],
+        kind: PoolKind,
         load: Load,
         plane: tuple[tuple[tuple[int, int], ...], int],
         windows: tuple[WindowDim, ...],
         *,
-        whole: bool,
-        divisor: int | None,
+        whole: bool = True,
+        divisor: int | None = None,
+        weight: Load | None = None,
     ) -> Expr:
-        key = ("pool", kind, id(load), plane, windows, whole, divisor)
-        return self._once(key, lambda: Pool(0, True, False, kind, load, *plane, windows, whole, divisor))
+        key = ("pool", kind, id(load), plane, windows, whole, divisor, id(weight))
+        return self._once(key, lambda: Pool(0, True, False, kind, load, *plane, windows, whole, divisor, weight))
 
     def op(self, name: str, *args: Expr) -> Expr:
         folded = _fold(self, name, args)
@@ -239,5 +275,7 @@ def arguments(e: Expr) -> tuple[Expr, ...]:
     if isinstance(e, Op):
         return e.args
     if isinstance(e, Pool):
-        return (e.load,)
-    return (e.arg,) if isinstance(e, Reduce | Scan) else ()
+        return (e.load,) if e.weight is None else (e.load, e.weight)
+    if isinstance(e, Pick):
+        return (e.load, e.index)
+    return (e.arg,) if isinstance(e, Reduce | Scan | Total) else ()

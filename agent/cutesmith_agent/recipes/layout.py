@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from cutesmith_evaluator.types import GraphInput
 
 from .geometry import output_spec
-from .ir import Load, walk
+from .ir import Load, Total, walk
 from .lowering import Program, Store
 
 ITEMSIZE = {"float32": 4, "float16": 2, "bfloat16": 2, "bool": 1, "int64": 8}
 CUTE_TYPES = {"float32": "Float32", "float16": "Float16", "bfloat16": "BFloat16", "bool": "Boolean", "int64": "Int64"}
 ACCESS_BYTES = 16
+INT32 = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,10 @@ class Shapes:
 
 def open_shapes(program: Program) -> Shapes:
     """The longest prefix of root dimensions whose sizes no stride, tile or divisor of the kernel bakes in."""
+    if any(isinstance(e, Total) for e in walk(tuple(s.expr for s in program.stores))):
+        return Shapes(0, {})  # the workspace and what divides by the number of rows
+    if any(math.prod(i.spec.shape) >= INT32 for i in program.graph.inputs):
+        return Shapes(0, {})  # where 32 bits suffice is then not a matter of the results
     groups = [set(g) for g in program.graph.dynamic_dims]
     row_dims = sum(1 for d in program.dims if d and d[0] < program.row_factors)
     limit = row_dims if program.has_reductions else len(program.dims)

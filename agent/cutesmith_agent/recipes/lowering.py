@@ -12,16 +12,18 @@ from cutesmith_evaluator.types import Arg, Graph, GraphInput, Node, Ref, TensorS
 from .aten import POINTWISE
 from .channel_norms import CHANNEL_OPS
 from .contract import Unsupported
+from .convolutions import CONVOLUTIONS
+from .gathers import INDEXED, is_index
 from .geometry import Geometry, geometry, short_name
-from .ir import Builder, Expr
-from .pools import POOLS
+from .ir import Builder, Expr, Total, walk
+from .pools import POOLS, is_windowed
 from .reductions import REDUCTIONS
 from .scans import with_exclusive_scans
-from .space import Index, Refine, Space, contiguous, unravel
+from .space import PICKED, Index, Refine, Space, contiguous, unravel
 from .views import VIEWS
 
 FLOATS = ("float32", "float16", "bfloat16")
-OTHERS = CHANNEL_OPS | POOLS
+OTHERS = CHANNEL_OPS | POOLS | CONVOLUTIONS | INDEXED
 MAX_PIECES = 8  # stores that one thread makes for one output
 
 
@@ -69,6 +71,7 @@ class Lowerer:
     fixed: dict[int, int] = field(default_factory=dict)  # unrolled factors of this piece
     builder: Builder = field(default_factory=Builder)
     memo: dict[tuple[object, ...], Expr] = field(default_factory=dict)
+    places: list[tuple[int, Expr]] = field(default_factory=list)  # what `place` was asked for: sizes and values
 
     def __post_init__(self) -> None:
         self.nodes = {n.name: n for n in self.graph.nodes}
@@ -114,10 +117,34 @@ class Lowerer:
             total = total.add(self.space.fix(i, self.fixed).times(stride))
         coefficients = dict(total.terms)
         strides = tuple(coefficients.get(k, 0) for k in range(len(self.space.factors)))
+        chosen = [k for k in coefficients if k >= PICKED]
+        if chosen:
+            return self._pick(source, strides, total.offset, chosen, coefficients)
         load = self.builder.load(source.name, source.spec.dtype, strides, total.offset)
         if source.spec.dtype == "bool":
             return self.builder.op("ne", load, self.builder.const(0.0))
         return load
+
+    def strides(self, index: Index) -> tuple[int, ...]:
+        """Those of a load at this index, by the space's factors."""
+        coefficients = dict(self.space.fix(index, self.fixed).terms)
+        return tuple(coefficients.get(k, 0) for k in range(len(self.space.factors)))
+
+    def place(self, size: int, index: Expr) -> Index:
+        """An index that is the value of `index`, kept within a dimension of this size."""
+        self.places.append((size, POINTWISE["clamp"](self.builder, index, 0, size - 1)))
+        return Index(((PICKED + len(self.places) - 1, 1),))
+
+    def _pick(
+        self, source: GraphInput, strides: tuple[int, ...], offset: int, chosen: list[int], by: dict[int, int]
+    ) -> Expr:
+        if len(chosen) > 1 or source.spec.dtype not in FLOATS:
+            raise Unsupported(f"no recipe covers several indices into {source.name}")
+        size, index = self.places[chosen[0] - PICKED]
+        load = self.builder.load(source.name, source.spec.dtype, strides, offset, (size, by[chosen[0]]))
+        if load.per_column:
+            raise Unsupported(f"no recipe covers an index into {source.name} that chooses more than one element")
+        return self.builder.pick(load, index)
 
     def _node(self, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
         name = short_name(node.op)
@@ -162,13 +189,14 @@ def lower(graph: Graph) -> Program:
 
 def _check_dtypes(graph: Graph) -> None:
     for i in graph.inputs:
-        if i.spec.dtype not in (*FLOATS, "bool"):
+        if i.spec.dtype not in (*FLOATS, "bool") and not (i.spec.dtype == "int64" and is_index(graph, i.name)):
             raise Unsupported(
-                f"input {i.name} is {i.spec.dtype}: the recipes cover float32, float16, bfloat16 and bool masks"
+                f"input {i.name} is {i.spec.dtype}: the recipes cover float32, float16, bfloat16, bool masks and "
+                "int64 indices into rows"
             )
         if contiguous(i.spec.shape) != i.spec.strides and math.prod(i.spec.shape) > 1:
             raise Unsupported(f"input {i.name} is not contiguous: the recipes cover contiguous tensors")
-        if math.prod(i.spec.shape) >= 2**31:
+        if math.prod(i.spec.shape) >= 2**31 and not is_windowed(graph, i.name):
             raise Unsupported(f"input {i.name} has 2**31 elements or more: the recipes index with 32 bits")
         if 0 in i.spec.shape:
             raise Unsupported(f"input {i.name} has no elements: there is nothing to compute")
@@ -205,6 +233,8 @@ def _stores(lowerer: Lowerer, number: int, ref: Ref, *, first: bool) -> list[Sto
     shape = lowerer.spec(ref).shape
     space = lowerer.space
     full = lowerer.geometry.is_full(shape)
+    if math.prod(shape) == 1 < lowerer.geometry.row_count:
+        return _total_store(lowerer, number, ref) if first else []
     flat = Index()
     dims = lowerer.geometry.order if full else range(space.row_dims)
     for d in dims:
@@ -222,3 +252,11 @@ def _stores(lowerer: Lowerer, number: int, ref: Ref, *, first: bool) -> list[Sto
     coefficients = dict(where.terms)
     strides = tuple(coefficients.get(k, 0) for k in range(len(space.factors)))
     return [Store(number, expr, strides, where.offset, full)]
+
+
+def _total_store(lowerer: Lowerer, number: int, ref: Ref) -> list[Store]:
+    """A single result of all rows."""
+    expr = lowerer.value(ref, tuple(Index() for _ in lowerer.spec(ref).shape))
+    if expr.per_column or not any(isinstance(e, Total) for e in walk((expr,))):
+        raise Unsupported("no recipe covers a single result beside several rows")
+    return [Store(number, expr, (0,) * len(lowerer.space.factors), 0, False)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from .accesses import Access, Tensors
 from .contract import Unsupported
-from .ir import Expr, Load, Op, Reduce, arguments, walk
+from .ir import Expr, Load, Op, Pick, Reduce, arguments, walk
 from .online import is_online_sum, is_squared_distance
 from .text import NOUNS, Writer
 
@@ -115,11 +115,24 @@ def pass_function(
 
 def name_row_loads(roots: tuple[Expr, ...], tensors: Tensors, scalars: Writer) -> None:
     """Per-row operands are read once, before the first pass that needs them."""
+    needed = tuple(walk(roots))
     for access in tensors.loads:
         load = access.load
-        if load is not None and not load.per_column and load in tuple(walk(roots)) and id(load) not in scalars.names:
-            name = scalars.name(load, access.local)
-            scalars.lines.append(f"{name} = {access.gmem}[row, 0].to(cutlass.Float32)")
+        if load is None or load.per_column or load.picked or load not in needed or id(load) in scalars.names:
+            continue
+        name = scalars.name(load, access.local)
+        scalars.lines.append(f"{name} = {access.gmem}[row, 0].to(cutlass.Float32)")
+    places = {id(access.load): access for access in tensors.loads}
+    for e in needed:
+        if isinstance(e, Pick) and id(e) not in scalars.names:
+            name_pick(e, places[id(e.load)], scalars)
+
+
+def name_pick(e: Pick, access: Access, scalars: Writer) -> None:
+    """One element of a row, at the place that a value of the row names."""
+    index = scalars.write(e.index)
+    name = scalars.name(e, access.local)
+    scalars.lines.append(f"{name} = {access.gmem}[row, cutlass.Int32({index})].to(cutlass.Float32)")
 
 
 def name_row_values(roots: tuple[Expr, ...], scalars: Writer) -> None:

@@ -13,7 +13,7 @@ from .accesses import Access, Tensors, pointer, tensors_of
 from .ir import Expr, Pool, arguments, walk
 from .layout import coalesce, layout_text, vector_width, widest_vector
 from .lowering import Program
-from .pool_text import pool_functions
+from .pool_text import is_wide, pool_functions
 from .text import Writer, helpers, loads_of
 
 WINDOWED = ((256, 1), (256, 2), (128, 1), (512, 1))  # threads, steps where results are of windows
@@ -41,7 +41,7 @@ def schedules(program: Program) -> tuple[PointwiseSchedule, ...]:
     vector = widest_vector(program)
     roots = tuple(s.expr for s in program.stores)
     tensors = tensors_of(program, loads_of(roots))
-    windowed = {id(pool.load) for pool in pools_of(roots)}
+    windowed = _windowed(roots)
     for access in tensors.views:
         if id(access.load) not in windowed:
             vector = vector_width(access.columns, access.offset, (), vector, closed=False)
@@ -74,11 +74,11 @@ def emit(program: Program, name: str, *, fast: bool) -> KernelText:
     roots = tuple(s.expr for s in program.stores)
     loads = loads_of(roots)
     tensors = tensors_of(program, loads)
-    operands = _operands(roots, tensors)
-    maths = _maths(roots, operands, fast=fast)
+    operands = operands_of(roots, tensors)
+    computing = maths(roots, operands, fast=fast)
     windows = [line for o in operands if o.pool for line in pool_functions(program, o.pool, o.read)]
-    lines = (*maths, "", *windows, *_kernel(tensors, operands, name), "", *_host(program, tensors, roots, name))
-    return KernelText(lines, tensors)
+    host = host_lines(program, tensors, roots, name, _GRID)
+    return KernelText((*computing, "", *windows, *_kernel(tensors, operands, name), "", *host), tensors)
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,7 @@ class Operand:
     access: Access
     read: str  # the function that reads it
     pool: Pool | None = None
+    weight: Access | None = None  # of a window's elements
 
     @property
     def expr(self) -> Expr:
@@ -99,7 +100,8 @@ class Operand:
     @property
     def text(self) -> str:
         if self.access.per_column or self.pool:
-            return f"{self.read}({self.access.gmem}, chunk, width, steps)"
+            weight = f"{self.weight.gmem}, " if self.weight else ""
+            return f"{self.read}({self.access.gmem}, {weight}chunk, width, steps)"
         return f"{self.access.gmem}[0].to(cutlass.Float32)"
 
 
@@ -107,17 +109,29 @@ def pools_of(roots: tuple[Expr, ...]) -> tuple[Pool, ...]:
     return tuple(e for e in walk(roots) if isinstance(e, Pool))
 
 
-def _operands(roots: tuple[Expr, ...], tensors: Tensors) -> tuple[Operand, ...]:
+def _roots(program: Program) -> tuple[Expr, ...]:
+    return tuple(s.expr for s in program.stores)
+
+
+def _windowed(roots: tuple[Expr, ...]) -> set[int]:
+    """The loads that are read by windows, and the windows' weights."""
+    return {id(load) for pool in pools_of(roots) for load in (pool.load, pool.weight) if load is not None}
+
+
+def operands_of(roots: tuple[Expr, ...], tensors: Tensors) -> tuple[Operand, ...]:
     read = {id(a) for e in walk(roots) if not isinstance(e, Pool) for a in arguments(e)} | {id(r) for r in roots}
     loads = [Operand(a.local, a, "load") for a in tensors.loads if id(a.load) in read]
     places = {id(a.load): a for a in tensors.loads}
     pools = pools_of(roots)
     names = ["pooled" if len(pools) == 1 else f"pooled_{k}" for k in range(len(pools))]
-    windows = [Operand(n, places[id(p.load)], f"pool{n[6:]}", p) for n, p in zip(names, pools, strict=True)]
+    windows = [
+        Operand(n, places[id(p.load)], f"pool{n[6:]}", p, places.get(id(p.weight)))
+        for n, p in zip(names, pools, strict=True)
+    ]
     return (*loads, *windows)
 
 
-def _maths(roots: tuple[Expr, ...], operands: tuple[Operand, ...], *, fast: bool) -> list[str]:
+def maths(roots: tuple[Expr, ...], operands: tuple[Operand, ...], *, fast: bool) -> list[str]:
     writer = Writer(fast)
     for operand in operands:
         writer.names[id(operand.expr)] = operand.local
@@ -179,13 +193,17 @@ def _kernel(tensors: Tensors, read: tuple[Operand, ...], name: str) -> list[str]
     ]
 
 
-def _host(program: Program, tensors: Tensors, roots: tuple[Expr, ...], name: str) -> list[str]:
+_GRID = "cute.ceil_div(n, THREADS * STEPS * vector)"
+
+
+def host_lines(program: Program, tensors: Tensors, roots: tuple[Expr, ...], name: str, blocks: str) -> list[str]:
+    """The host function; `blocks`: how many are launched, of THREADS threads."""
     arguments = ", ".join(f"{p}: cute.Tensor" for p in parameters(tensors))
     first = tensors.stores[0]
     pieces = sum(1 for s in tensors.stores if s.param == first.param)
     size = f"cute.size({first.param})" + (f" // {pieces}" if pieces > 1 else "")
-    windowed = {id(pool.load) for pool in pools_of(roots)}
-    places = {a.gmem: _flat(a) if id(a.load) in windowed else _layout(program, a) for a in tensors.views}
+    windowed = _windowed(roots)
+    places = {a.gmem: _flat(program, a) if id(a.load) in windowed else _layout(program, a) for a in tensors.views}
     layouts = {text: f"layout_{k}" for k, text in enumerate(dict.fromkeys(places.values()))}
     views = [f"    {a.gmem} = cute.make_tensor({pointer(a)}, {layouts[places[a.gmem]]})" for a in tensors.views]
     return [
@@ -194,7 +212,7 @@ def _host(program: Program, tensors: Tensors, roots: tuple[Expr, ...], name: str
         f"    n = {size}",
         *(f"    {name} = {text}" for text, name in layouts.items()),
         *views,
-        "    grid = [cute.ceil_div(n, THREADS * STEPS * vector), 1, 1]",
+        f"    grid = [{blocks}, 1, 1]",
         f"    {name}_kernel({tensors.gmem}).launch(",
         "        grid=grid, block=[THREADS, 1, 1], stream=stream",
         "    )",
@@ -211,8 +229,10 @@ def _layout(program: Program, access: Access) -> str:
     return layout_text(coalesce(program.sizes, at.strides), "n")
 
 
-def _flat(access: Access) -> str:
-    """All of the tensor, in order."""
+def _flat(program: Program, access: Access) -> str:
+    """All of the tensor, in order; of one that 32 bits cannot count, where it begins."""
+    if any(pool.load is access.load and is_wide(program, pool) for pool in pools_of(_roots(program))):
+        return "cute.make_layout(1)"
     return f"cute.make_layout(cute.size({access.param}))"
 
 

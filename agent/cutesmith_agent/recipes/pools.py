@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
-from cutesmith_evaluator.types import GraphInput, Node, Ref
+from cutesmith_evaluator.types import Graph, GraphInput, Node, Ref
 
 from .contract import Unsupported
 from .ir import Expr, WindowDim
@@ -41,21 +41,38 @@ def _pool(kind: Literal["max", "mean"], dims: int) -> Emit:
         dilation = _per_dim(node, 4, dims, (1,) * dims) if kind == "max" else (1,) * dims
         whole = bool(_argument(node, 5, True)) if kind == "mean" else True
         override = _argument(node, 6, None) if kind == "mean" else None
-        spec = lowerer.spec(source(node))
-        strides = contiguous(spec.shape)
-        windows = []
-        for d in range(dims):
-            at = len(spec.shape) - dims + d
-            start = lowerer.space.fix(index[at], lowerer.fixed).times(stride[d]).plus(-padding[d])
-            windows.append(
-                WindowDim(start.terms, start.offset, size[d], dilation[d], spec.shape[at], strides[at], padding[d])
-            )
-        plane = Index()
-        for d in range(len(spec.shape) - dims):
-            plane = plane.add(lowerer.space.fix(index[d], lowerer.fixed).times(strides[d]))
-        return _leaf(lowerer, node, kind, plane, tuple(windows), whole=whole, override=override)
+        shape = lowerer.spec(source(node)).shape
+        windows = windows_of(lowerer, index, shape, size, stride, padding, dilation)
+        plane = plane_of(lowerer, index[: len(shape) - dims], shape)
+        return _leaf(lowerer, node, kind, plane, windows, whole=whole, override=override)
 
     return emit
+
+
+def windows_of(
+    lowerer: Lowerer,
+    index: tuple[Index, ...],
+    shape: tuple[int, ...],
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+) -> tuple[WindowDim, ...]:
+    """The window of an input of this shape that the result at `index` stands for, in the last dimensions."""
+    windows, strides = [], contiguous(shape)
+    for d, taps in enumerate(size):
+        at = len(shape) - len(size) + d
+        start = lowerer.space.fix(index[at], lowerer.fixed).times(stride[d]).plus(-padding[d])
+        windows.append(WindowDim(start.terms, start.offset, taps, dilation[d], shape[at], strides[at], padding[d]))
+    return tuple(windows)
+
+
+def plane_of(lowerer: Lowerer, index: tuple[Index, ...], shape: tuple[int, ...]) -> Index:
+    """Where the plane begins that the leading dimensions of an input of this shape name."""
+    plane = Index()
+    for place, stride in zip(index, contiguous(shape), strict=False):
+        plane = plane.add(lowerer.space.fix(place, lowerer.fixed).times(stride))
+    return plane
 
 
 def _leaf(
@@ -71,19 +88,29 @@ def _leaf(
     taps = math.prod(window.taps for window in windows)
     if taps > MOST_TAPS:
         raise Unsupported(f"no recipe covers {node.op} over windows of {taps} elements", line=node.line)
-    given = _input_of(lowerer, source(node))
+    given = input_of(lowerer, source(node))
     if given is None:
         raise Unsupported(f"no recipe covers {node.op} of a computed tensor", line=node.line)
     if override is not None and not isinstance(override, int):
         raise Unsupported(f"no recipe covers {node.op} with this divisor", line=node.line)
-    coefficients = dict(plane.terms)
-    strides = tuple(coefficients.get(k, 0) for k in range(len(lowerer.space.factors)))
-    load = lowerer.builder.load(given.name, given.spec.dtype, strides, 0)
+    load = lowerer.builder.load(given.name, given.spec.dtype, lowerer.strides(plane), 0)
     place = (plane.terms, plane.offset)
     return lowerer.builder.pool(kind, load, place, windows, whole=whole, divisor=override)
 
 
-def _input_of(lowerer: Lowerer, ref: Ref) -> GraphInput | None:
+def is_windowed(graph: Graph, name: str) -> bool:
+    """Whether windows are all that is read of an input: their planes' places are counted in 64 bits."""
+    names = {name}
+    for node in graph.nodes:
+        reads = [ref.name for ref in node.args if isinstance(ref, Ref)]
+        if node.op.split(".")[1] in RESHAPES and names & set(reads):
+            names.add(node.name)
+        elif names & set(reads) and (reads[0] not in names or node.op.split(".")[1] not in (*POOLS, "convolution")):
+            return False
+    return not names & {ref.name for ref in graph.outputs}
+
+
+def input_of(lowerer: Lowerer, ref: Ref) -> GraphInput | None:
     """The graph input that a value is another shape of."""
     while ref.name in lowerer.nodes and lowerer.nodes[ref.name].op.split(".")[1] in RESHAPES:
         ref = source(lowerer.nodes[ref.name])

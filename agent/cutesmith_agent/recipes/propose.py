@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from cutesmith_evaluator.types import Finding, Graph, Inspection
 
-from . import cluster_rows, few_rows, long_rows, middle, middle_schedules, one_row, pointwise, rows, scan_rows
+from . import (
+    cluster_rows,
+    few_rows,
+    long_rows,
+    middle,
+    middle_schedules,
+    nested,
+    one_row,
+    pointwise,
+    rows,
+    scan_rows,
+    strips,
+)
 from .contract import Draft, Proposal, Target, Unsupported
 from .file import LEAST_CAPABILITY, Parts, write
 from .geometry import output_spec
@@ -73,9 +85,15 @@ def _variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
     fast = half_results(program.graph)
     if not program.has_reductions:
         title = f"{class_name} in one pass over memory: every tensor is read or written once."
+        for strip in strips.schedules(program):
+            strip_title = f"{class_name}: each thread goes down a strip of windows, and reads what they share once."
+            yield Variant(strip.constants(), strips.emit(program, strip, name, fast=fast), strip_title)
         text = pointwise.emit(program, name, fast=fast)
         for flat in pointwise.schedules(program):
             yield Variant(flat.constants(), text, title)
+        return
+    if nested.totals_of(program):
+        yield from _nested(program, name, target)
         return
     columns = ("COLUMNS", program.columns, "elements of a row")
     if scan_rows.applies(program):
@@ -103,6 +121,16 @@ def _variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
     yield from _row_by_row(program, name, target)
     if few_rows.applies(program, few_rows.SEVERAL):
         yield from islice(_shared_rows(program, name, class_name), 2)
+
+
+def _nested(program: Program, name: str, target: Target) -> Iterator[Variant]:
+    """Each row kernel, and a second one that reduces what the rows give."""
+    scratch = nested.scratch(program)
+    title = f"{target.class_name}: a value of each row, then one block reduces those of all {program.rows} rows."
+    for each in _variants(nested.row_program(program), f"{name}_rows", target):
+        if each.scratch is None:
+            text = nested.emit(program, each.text, name)
+            yield replace(each, constants=(*each.constants, nested.THREADS), text=text, title=title, scratch=scratch)
 
 
 def _row_by_row(program: Program, name: str, target: Target) -> Iterator[Variant]:

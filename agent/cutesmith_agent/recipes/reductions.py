@@ -12,8 +12,9 @@ from .channel_norms import CHANNEL_NORMS, CHANNEL_SHAPES
 from .contract import Unsupported
 from .ir import Expr, ReduceKind
 from .scans import SCANS
-from .space import Index
+from .space import Index, is_picked
 from .statistics import count_of, mean_of, normalized, variance_of
+from .totals import is_over_rows, total
 from .views import integers, source
 
 if TYPE_CHECKING:
@@ -94,27 +95,39 @@ def _row_index(
 
 
 def _plain(kind: ReduceKind) -> Emit:
-    return lambda lowerer, node, output, index: lowerer.builder.reduce(kind, _inner(lowerer, node, index))
+    def emit(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
+        if is_over_rows(lowerer, node):
+            return total(lowerer, node, kind)
+        return lowerer.builder.reduce(kind, _inner(lowerer, node, index))
+
+    return emit
 
 
 def _mean(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
+    if is_over_rows(lowerer, node):
+        b = lowerer.builder
+        count = math.prod(lowerer.spec(source(node)).shape)
+        return b.op("mul", total(lowerer, node, "sum"), b.const(1 / count))
     return mean_of(lowerer, _inner(lowerer, node, index))
 
 
 def _with_index(kind: ReduceKind, where: ReduceKind) -> Emit:
     """max.dim returns (values, indices)."""
-    return lambda lowerer, node, output, index: lowerer.builder.reduce(
-        where if output else kind, _inner(lowerer, node, index)
-    )
+
+    def emit(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
+        return _plain(where if output else kind)(lowerer, node, output, index)
+
+    return emit
 
 
 def _softmax_parts(lowerer: Lowerer, node: Node, index: tuple[Index, ...]) -> tuple[Expr, Expr, Expr]:
-    """x - max, exp of it, and the sum of that, at this row."""
+    """x - max at the index, exp of it, and the row's sum of that."""
     b = lowerer.builder
     x = _inner(lowerer, node, index)
-    shifted = b.op("sub", x, b.reduce("max", x))
-    e = b.op("exp", shifted)
-    return shifted, e, b.reduce("sum", e)
+    top = b.reduce("max", x)
+    total = b.reduce("sum", b.op("exp", b.op("sub", x, top)))
+    shifted = b.op("sub", lowerer.value(source(node), index), top)
+    return shifted, b.op("exp", shifted), total
 
 
 def _at_columns(lowerer: Lowerer, node: Node, index: tuple[Index, ...]) -> None:
@@ -122,7 +135,7 @@ def _at_columns(lowerer: Lowerer, node: Node, index: tuple[Index, ...]) -> None:
     shape = node.outputs[0].shape
     reduced = reduced_dims(node, shape)
     if any(
-        lowerer.space.fix(index[d], lowerer.fixed) != lowerer.column_index(i)
+        lowerer.space.fix(index[d], lowerer.fixed) != lowerer.column_index(i) and not is_picked(index[d])
         for i, d in enumerate(reduced)
         if shape[d] > 1
     ):

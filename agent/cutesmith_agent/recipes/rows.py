@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from .accesses import Access, Tensors, pointer, tensors_of
 from .contract import Unsupported
-from .ir import Expr, Load, Reduce, arguments, walk
+from .ir import Expr, Load, Pick, Reduce, arguments, walk
 from .layout import nested, vector_width, widest_vector
 from .lowering import Program
-from .passes import COMBINE, NEUTRAL, REDUCE_OP
+from .passes import COMBINE, NEUTRAL, REDUCE_OP, name_pick
 from .pointwise import KernelText, parameters
 from .row_helpers import row_helpers
 from .text import NOUNS, Writer, helpers, loads_of
@@ -126,10 +126,13 @@ class RowEmitter:
 
     def _prepare(self, root: Expr) -> None:
         """Statements for every load and reduction under `root`, in order."""
-        pending = [e for e in walk((root,)) if isinstance(e, Load | Reduce) and id(e) not in self.writer.names]
-        for e in sorted(pending, key=lambda e: (self._need(e), isinstance(e, Reduce))):
-            if isinstance(e, Load):
-                self._load(e)
+        pending = [e for e in walk((root,)) if isinstance(e, Load | Pick | Reduce) and id(e) not in self.writer.names]
+        for e in sorted(pending, key=lambda e: (self._need(e), isinstance(e, Pick), isinstance(e, Reduce))):
+            if isinstance(e, Pick):
+                name_pick(e, self.access[id(e.load)], self.writer)
+            elif isinstance(e, Load):
+                if not e.picked:
+                    self._load(e)
             else:
                 self._reduce(e)
 
@@ -137,6 +140,8 @@ class RowEmitter:
         """The level at which a load is first read, or at which a reduction runs."""
         if isinstance(e, Reduce):
             return e.arg.level
+        if isinstance(e, Pick):
+            return e.level
         if self.schedule.preload:
             return 0
         users = [u for u in walk(self.roots) if any(a is e for a in arguments(u))]
@@ -264,5 +269,7 @@ def row_layout(program: Program, access: Access) -> str:
     """The host's view of a tensor as (rows, columns); a broadcast is a stride of zero."""
     row_shape, row_stride = nested(access.rows, "rows")
     shape, stride = nested(access.columns, str(program.columns if access.per_column else 1))
+    if access.load is not None and access.load.picked:
+        shape, stride = (str(n) for n in access.load.picked)
     layout = f"cute.make_layout(({row_shape}, {shape}), stride=({row_stride}, {stride}))"
     return f"cute.make_tensor({pointer(access)}, {layout})"

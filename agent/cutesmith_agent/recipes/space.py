@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+PICKED = 1000  # and up: not factors, but places that a `Pick` reads from another tensor
+
 
 @dataclass(frozen=True)
 class Factor:
@@ -102,6 +104,11 @@ class Space:
         return Index(tuple((k, c) for k, c in index.terms if k not in values), offset)
 
 
+def is_picked(index: Index) -> bool:
+    """Whether an index is a place that is read from a tensor."""
+    return any(k >= PICKED for k, _ in index.terms)
+
+
 def unravel(space: Space, flat: Index, sizes: tuple[int, ...]) -> tuple[Index, ...]:
     """The index of each of `sizes` (row-major) that a flat index stands for; asks for finer factors where it must."""
     result: list[Index] = []
@@ -117,6 +124,8 @@ def _split(space: Space, index: Index, size: int) -> tuple[Index, Index]:
         return Index(), index
     inner, outer = [], []
     for k, c in index.terms:
+        if k >= PICKED:
+            raise ValueError("places that are read from a tensor")
         n = space.factors[k].size
         if c % size == 0:
             outer.append((k, c // size))

@@ -8,7 +8,7 @@ import math
 import torch
 
 from cutesmith_agent.recipes.geometry import output_spec
-from cutesmith_agent.recipes.ir import Const, Expr, Load, Op, Pool, Reduce, Scan, WindowDim, walk
+from cutesmith_agent.recipes.ir import Const, Expr, Load, Op, Pick, Pool, Reduce, Scan, Total, WindowDim, walk
 from cutesmith_agent.recipes.lowering import Program
 
 BINARY = {
@@ -49,8 +49,9 @@ def run(program: Program, tensors: dict[str, torch.Tensor]) -> list[torch.Tensor
         values[id(e)] = _value(e, values, places, tensors)
     for store in program.stores:
         at = _flat(places, store.strides, store.offset)
-        at = at if store.per_column else at[:, :1]
-        outputs[store.output][at] = values[id(store.expr)].double().expand(at.shape)
+        result = values[id(store.expr)].double().expand(at.shape)
+        at, result = (at, result) if store.per_column else (at[:, :1], result[:, :1])
+        outputs[store.output][at] = result
     shapes = (output_spec(program.graph, ref).shape for ref in program.graph.outputs)
     return [o.view(shape) for o, shape in zip(outputs, shapes, strict=True)]
 
@@ -75,8 +76,15 @@ def _value(
         return torch.full((1, 1), e.value, dtype=torch.float64)
     if isinstance(e, Load):
         return tensors[e.name].double().flatten()[_flat(places, e.strides, e.offset)]
+    if isinstance(e, Pick):
+        assert e.load.picked is not None
+        at = _flat(places, e.load.strides, e.load.offset) + values[id(e.index)].long() * e.load.picked[1]
+        return tensors[e.load.name].double().flatten()[at]
+    if isinstance(e, Total):
+        return REDUCE[e.kind](values[id(e.arg)].expand(places[0].shape)[:, :1].T)
     if isinstance(e, Pool):
-        return _pool(e, places, tensors[e.load.name].double().flatten())
+        weight = None if e.weight is None else tensors[e.weight.name].double().flatten()
+        return _pool(e, places, tensors[e.load.name].double().flatten(), weight)
     if isinstance(e, Reduce):
         return REDUCE[e.kind](values[id(e.arg)].expand(places[0].shape))
     if isinstance(e, Scan):
@@ -99,18 +107,22 @@ def _scan(e: Scan, x: torch.Tensor) -> torch.Tensor:
     return x.flip(-1) if e.reverse else x
 
 
-def _pool(e: Pool, places: list[torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+def _pool(e: Pool, places: list[torch.Tensor], x: torch.Tensor, weight: torch.Tensor | None) -> torch.Tensor:
     plane = _affine(places, e.terms, e.offset)
     result = torch.full(plane.shape, -math.inf if e.kind == "max" else 0.0, dtype=torch.float64)
-    for taps in itertools.product(*(range(w.taps) for w in e.windows)):
+    for number, taps in enumerate(itertools.product(*(range(w.taps) for w in e.windows))):
         at, inside = plane, torch.ones_like(plane, dtype=torch.bool)
         for tap, w in zip(taps, e.windows, strict=True):
             here = _affine(places, w.terms, w.offset) + tap * w.dilation
             inside = inside & (here >= 0) & (here < w.size)
             at = at + here.clamp(0, w.size - 1) * w.stride
-        merged = torch.maximum(result, x[at]) if e.kind == "max" else result + x[at]
+        value = x[at]
+        if e.weight is not None:
+            assert weight is not None
+            value = value * weight[_flat(places, e.weight.strides, number)]
+        merged = torch.maximum(result, value) if e.kind == "max" else result + value
         result = torch.where(inside, merged, result)
-    if e.kind == "max":
+    if e.kind != "mean":
         return result
     return result / (e.divisor or math.prod(_count(places, w, whole=e.whole) for w in e.windows))
 

@@ -1,0 +1,109 @@
+"""Depthwise convolutions, indices into rows, and losses that are a mean over rows; each module with its inputs."""
+
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from cutesmith_evaluator.names import snake_case
+
+
+class Depthwise(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(6, 6, 3, padding=1, groups=6)
+
+    def forward(self, x):
+        return F.relu(self.conv(x)) * x
+
+
+class DepthwiseMultiplied(nn.Module):
+    """Two results of each channel."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(6, 12, (3, 2), stride=(2, 1), padding=(0, 1), dilation=(1, 3), groups=6, bias=False)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+class DepthwiseLine(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(4, 4, 5, padding=2, groups=4)
+
+    def forward(self, x):
+        return F.gelu(self.conv(x))
+
+
+class DepthwiseVolume(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv3d(4, 4, 2, groups=4)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+class StripOfMeans(nn.Module):
+    """A mean of windows that overlap, next to what is read element by element."""
+
+    def forward(self, x):
+        return F.avg_pool2d(x, 3, 1, 1, count_include_pad=False) - x
+
+
+class CrossEntropy(nn.Module):
+    def forward(self, x, t):
+        return F.cross_entropy(x, t, ignore_index=3)
+
+
+class CrossEntropySum(nn.Module):
+    def forward(self, x, t):
+        return F.cross_entropy(x * 2, t, reduction="sum")
+
+
+class CrossEntropyRows(nn.Module):
+    def forward(self, x, t):
+        return F.cross_entropy(x, t, reduction="none")
+
+
+class SmoothedCrossEntropy(nn.Module):
+    def forward(self, x, t):
+        return F.cross_entropy(x, t, label_smoothing=0.1)
+
+
+class Chosen(nn.Module):
+    def forward(self, x, t):
+        return torch.softmax(x, 1).gather(1, t[:, None])
+
+
+class RowDistances(nn.Module):
+    def forward(self, x, y):
+        return F.relu(1 - torch.norm(x - y, dim=1)).mean(), (x - y).abs().amax(1).max()
+
+
+class MeanOfSoftmax(nn.Module):
+    """A divergence: all elements of what was made row by row."""
+
+    def forward(self, x, y):
+        return F.kl_div(F.log_softmax(x, 1), F.softmax(y, 1), reduction="batchmean")
+
+
+SHAPES = {"DepthwiseLine": (3, 4, 33), "DepthwiseVolume": (2, 4, 5, 6, 7)}
+INDEXED = ("CrossEntropy", "CrossEntropySum", "CrossEntropyRows", "SmoothedCrossEntropy", "Chosen")
+PAIRS = ("RowDistances", "MeanOfSoftmax")
+
+
+def inputs_of(name):
+    """Seeded inputs for a class: standard normal, and places in rows."""
+    torch.manual_seed(1)
+    if name in INDEXED:
+        return [torch.randn(37, 96), torch.randint(0, 96, (37,))]
+    return [torch.randn(37, 96) for _ in range(2)] if name in PAIRS else [torch.randn(SHAPES.get(name, (2, 6, 9, 11)))]
+
+
+for _name, _class in dict(globals()).items():
+    if isinstance(_class, type) and _class.__module__ == __name__:
+        globals()[f"get_{snake_case(_name)}_inputs"] = partial(inputs_of, _name)
