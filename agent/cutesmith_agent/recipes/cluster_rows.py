@@ -10,124 +10,105 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .accesses import Access, Tensors, tensors_of
-from .ir import Expr, Load, Reduce, arguments
-from .layout import ITEMSIZE
+from .cluster_schedules import kept_accesses
 from .long_rows import combine, flush, initial
 from .lowering import Program
-from .online import ONLINE
+from .online import MOMENTS, ONLINE
 from .passes import LOAD, STORE, Group, PassText, Reader, groups, name_row_loads, pass_function, plain_read
 from .pointwise import KernelText
-from .rows import host, row_vector
+from .rows import host
 from .text import Writer, helpers, loads_of
 
-SHARED_BYTES = 224 << 10  # of a block's 227 KiB: the rest is for the parts' results
-CLUSTERS = (2, 4, 8)  # blocks; larger clusters are not portable
 _LAUNCH = "grid=[rows * CLUSTER, 1, 1], block=[THREADS_PER_ROW, 1, 1], cluster=[CLUSTER, 1, 1], stream=stream"
 
 
-@dataclass(frozen=True)
-class ClusterSchedule:
-    vector: int
-    threads: int
-    unroll: int
-    cluster: int
-
-    def constants(self) -> tuple[tuple[str, int, str], ...]:
-        return (
-            ("VECTOR", self.vector, "elements per access, 16 bytes where the tensors are aligned"),
-            ("THREADS_PER_ROW", self.threads, "threads of a block"),
-            ("UNROLL", self.unroll, "accesses in flight per thread and tensor"),
-            ("CLUSTER", self.cluster, "blocks that share a row"),
-        )
-
-
-def schedules(program: Program) -> tuple[ClusterSchedule, ...]:
-    """Those of the smallest cluster that can hold a row, then of the largest, which leaves room for others' blocks.
-
-    None where a row need not be read twice or is too long."""
-    tensors = tensors_of(program, loads_of(tuple(s.expr for s in program.stores)))
-    kept = _kept(program, tensors)
-    vector = row_vector(program)
-    chunks = -(-program.columns // vector)
-    for cluster in CLUSTERS if kept else ():
-        if -(-chunks // cluster) * vector * sum(ITEMSIZE[a.dtype] for a in kept) <= SHARED_BYTES:
-            smallest = tuple(
-                ClusterSchedule(vector, t, u, cluster) for t, u in ((512, 4), (1024, 2), (1024, 4), (512, 8))
-            )
-            return smallest if cluster == CLUSTERS[-1] else (*smallest, *_largest(vector))
-    return ()
-
-
-def _largest(vector: int) -> tuple[ClusterSchedule, ...]:
-    return tuple(ClusterSchedule(vector, t, u, CLUSTERS[-1]) for t, u in ((512, 4), (256, 8)))
-
-
-def _stages(program: Program) -> list[tuple[Expr, ...]]:
-    """What each reading of the row computes: groups of reductions, then the results that have a value per column."""
-    roots = tuple(s.expr for s in program.stores)
-    written = tuple(s.expr for s in program.stores if s.per_column)
-    return [*(tuple(r.arg for r in group.reductions) for group in groups(roots)), written]
-
-
-def _kept(program: Program, tensors: Tensors) -> tuple[Access, ...]:
-    """The operands that more than one reading needs and that rows do not share."""
-    needed = [_column_loads(stage) for stage in _stages(program)]
-    return tuple(
-        a
-        for a in tensors.loads
-        if a.per_column and not a.is_shared and sum(a.load in loads for loads in needed if a.load is not None) > 1
-    )
-
-
-def _column_loads(roots: tuple[Expr, ...]) -> set[Load]:
-    """The loads under the roots, not looking below reductions."""
-    found: set[Load] = set()
-    stack: list[Expr] = list(roots)
-    while stack:
-        e = stack.pop()
-        if isinstance(e, Load):
-            found.add(e)
-        elif not isinstance(e, Reduce):
-            stack.extend(arguments(e))
-    return found
-
-
-def emit(program: Program, name: str, *, fast: bool) -> KernelText:
+def emit(program: Program, name: str, *, fast: bool, partly: bool = False) -> KernelText:
+    """`partly`: the first KEPT rounds of a row stay in shared memory, the others are read again."""
     roots = tuple(s.expr for s in program.stores)
     tensors = tensors_of(program, loads_of(roots))
-    kept = _kept(program, tensors)
-    scalars = Writer(fast)
-    scalars.count(roots)
-    functions: list[str] = []
-    body: list[str] = []
-    slots, seen = 0, set[str]()
-    for number, group in enumerate(groups(roots), 1):
-        text = pass_function(f"pass_{number}", group, (), tensors, scalars, _reader(kept, seen))
-        functions += text.lines
-        body += flush(scalars) + _loop(f"pass_{number}", text, initial(group, text))
-        body += ["cute.arch.cluster_wait()  # every block runs: their shared memory can be written"] * (number == 1)
-        slots = combine(group, text, scalars, slots, "sRow, arrived")
-        body += flush(scalars)
-        seen |= {a.gmem for a in kept if f"keep({a.gmem}" in "".join(text.lines)}
-    body += _results(tensors, scalars, functions, _reader(kept, seen))
+    emitter = ClusterEmitter(program, tensors, kept_accesses(program, tensors), fast, partly)
+    emitter.emit()
     lines = [
         "CHUNKS = COLUMNS // vector  # accesses of a row",
         "PART = -(-CHUNKS // CLUSTER)  # those of a block; the last block may have fewer",
         "WHOLE = max(CHUNKS - (CLUSTER - 1) * PART, 0) // (THREADS_PER_ROW * UNROLL)  # full rounds of any block",
+        *(["HELD = KEPT * THREADS_PER_ROW * UNROLL  # accesses of a block in shared memory"] if partly else []),
         "WARPS = THREADS_PER_ROW // 32",
         "",
         *LOAD,
         *_KEEP,
-        *helpers(functions),
+        *helpers(emitter.functions),
         *(STORE if any(a.per_column for a in tensors.stores) else ()),
-        *(ONLINE if any(g.online for g in groups(roots)) else ()),
+        *(ONLINE if any(g.online for g in emitter.groups) else ()),
+        *(MOMENTS if any(g.moments for g in emitter.groups) else ()),
         *_ACROSS,
-        *functions,
-        *_kernel(tensors, kept, name, body, slots),
+        *emitter.functions,
+        *_kernel(emitter, name),
         "",
         *host(program, tensors, name, grid=None, launch=_LAUNCH),
     ]
     return KernelText(tuple(lines), tensors)
+
+
+@dataclass
+class ClusterEmitter:
+    """Writes the functions and the body of a kernel."""
+
+    program: Program
+    tensors: Tensors
+    kept: tuple[Access, ...]
+    fast: bool
+    partly: bool
+
+    def emit(self) -> None:
+        roots = tuple(s.expr for s in self.program.stores)
+        self.scalars = Writer(self.fast)
+        self.scalars.count(roots)
+        self.functions: list[str] = []
+        self.body: list[str] = []
+        self.slots = 0
+        self.groups = groups(roots, columns=self.program.columns if self.partly else 0)
+        self.seen: set[str] = set()
+        for number, group in enumerate(self.groups, 1):
+            text = self._stage(f"pass_{number}", group, ())
+            self.body += ["cute.arch.cluster_wait()  # every block runs: their shared memory can be written"] * (
+                number == 1
+            )
+            self.slots = combine(group, text, self.scalars, self.slots, "sRow, arrived")
+            self.body += flush(self.scalars)
+            self.seen |= {a.gmem for a in self.kept if f"keep({a.gmem}" in "".join(text.lines)}
+        self._results()
+
+    def _stage(self, name: str, group: Group, stores: tuple[Access, ...]) -> PassText:
+        """One reading of the block's part of a row."""
+        read = _reader(self.kept, self.seen)
+        text = pass_function(name, group, stores, self.tensors, self.scalars, read)
+        self.functions += text.lines
+        self.body += flush(self.scalars)
+        start = initial(group, text)
+        if not self.partly:
+            self.body += _loop(name, text, start)
+            return text
+        again = pass_function(f"{name}_again", group, stores, self.tensors, self.scalars)
+        self.functions += again.lines
+        self.body += [*start, *_rounds(name, text, "KEPT")]
+        self.body += [*_rounds(f"{name}_again", again, "KEPT, WHOLE"), *_rest(f"{name}_again", again)]
+        return text
+
+    def _results(self) -> None:
+        """The last reading writes what has a value per column; one thread of the cluster what has one per row."""
+        columns = tuple(a for a in self.tensors.stores if a.per_column)
+        if columns:
+            self._stage("write", Group((), {}), columns)
+        for access in self.tensors.stores:
+            if not access.per_column and access.store is not None:
+                name_row_loads((access.store.expr,), self.tensors, self.scalars)
+                value = self.scalars.write(access.store.expr)
+                self.body += [
+                    *flush(self.scalars),
+                    "if part == 0 and lane == 0:",
+                    f"    {access.gmem}[row, 0] = ({value}).to({access.gmem}.element_type)",
+                ]
 
 
 def _reader(kept: Sequence[Access], seen: set[str]) -> Reader:
@@ -150,36 +131,28 @@ def _shared(access: Access) -> str:
 
 
 def _loop(name: str, text: PassText, initial: list[str]) -> list[str]:
-    kept = f"{', '.join(text.accumulators)} = " if text.accumulators else ""
-    operands = ", ".join((*text.operands, *text.accumulators))
+    return [*initial, *_rounds(name, text, "WHOLE"), *_rest(name, text)]
+
+
+def _rounds(name: str, text: PassText, rounds: str) -> list[str]:
+    """Rounds in which every thread has UNROLL accesses."""
     return [
-        *initial,
-        "for tile in cutlass.range(WHOLE):",
+        f"for tile in cutlass.range({rounds}):",
         "    chunk = first + tile * THREADS_PER_ROW * UNROLL + lane",
-        f"    {kept}{name}(row, chunk, vector, UNROLL, THREADS_PER_ROW, {operands})",
-        "for chunk in cutlass.range(first + WHOLE * THREADS_PER_ROW * UNROLL + lane, last, THREADS_PER_ROW):",
-        f"    {kept}{name}(row, chunk, vector, 1, THREADS_PER_ROW, {operands})",
+        f"    {_called(name, text, 'vector, UNROLL')}",
     ]
 
 
-def _results(tensors: Tensors, scalars: Writer, functions: list[str], read: Reader) -> list[str]:
-    """The last reading writes what has a value per column; one thread of the cluster writes what has one per row."""
-    columns = tuple(a for a in tensors.stores if a.per_column)
-    lines: list[str] = []
-    if columns:
-        text = pass_function("write", Group((), {}), columns, tensors, scalars, read)
-        functions += text.lines
-        lines += flush(scalars) + _loop("write", text, [])
-    for access in tensors.stores:
-        if not access.per_column and access.store is not None:
-            name_row_loads((access.store.expr,), tensors, scalars)
-            value = scalars.write(access.store.expr)
-            lines += [
-                *flush(scalars),
-                "if part == 0 and lane == 0:",
-                f"    {access.gmem}[row, 0] = ({value}).to({access.gmem}.element_type)",
-            ]
-    return lines
+def _rest(name: str, text: PassText) -> list[str]:
+    return [
+        "for chunk in cutlass.range(first + WHOLE * THREADS_PER_ROW * UNROLL + lane, last, THREADS_PER_ROW):",
+        f"    {_called(name, text, 'vector, 1')}",
+    ]
+
+
+def _called(name: str, text: PassText, steps: str) -> str:
+    kept = f"{', '.join(text.accumulators)} = " if text.accumulators else ""
+    return f"{kept}{name}(row, chunk, {steps}, THREADS_PER_ROW, {', '.join((*text.operands, *text.accumulators))})"
 
 
 _KEEP = (
@@ -220,14 +193,15 @@ _ACROSS = (
 )
 
 
-def _kernel(tensors: Tensors, kept: tuple[Access, ...], name: str, body: list[str], slots: int) -> list[str]:
+def _kernel(emitter: ClusterEmitter, name: str) -> list[str]:
+    size, slots = "HELD" if emitter.partly else "PART", emitter.slots
     rooms = [
-        f"    {_shared(a)} = smem.allocate_tensor({a.gmem}.element_type, cute.make_layout(PART * vector), 16)"
-        for a in kept
+        f"    {_shared(a)} = smem.allocate_tensor({a.gmem}.element_type, cute.make_layout({size} * vector), 16)"
+        for a in emitter.kept
     ]
     return [
         "@cute.kernel",
-        f"def {name}_kernel({tensors.signature}):",
+        f"def {name}_kernel({emitter.tensors.signature}):",
         "    lane, _, _ = cute.arch.thread_idx()",
         "    bidx, _, _ = cute.arch.block_idx()",
         "    row, part = bidx // CLUSTER, bidx % CLUSTER",
@@ -245,5 +219,5 @@ def _kernel(tensors: Tensors, kept: tuple[Access, ...], name: str, body: list[st
         "            cute.arch.mbarrier_arrive_and_expect_tx(arrived + slot, 4 * CLUSTER)",
         "        cute.arch.mbarrier_init_fence()",
         "    cute.arch.cluster_arrive_relaxed()",
-        *(f"    {line}" for line in body),
+        *(f"    {line}" for line in emitter.body),
     ]

@@ -11,6 +11,7 @@ from cutesmith_evaluator.types import Finding, Graph, Inspection
 
 from . import (
     cluster_rows,
+    cluster_schedules,
     few_rows,
     long_rows,
     middle,
@@ -166,8 +167,8 @@ def _clustered(program: Program, name: str, class_name: str) -> Iterator[Variant
     title = (
         f"{class_name}, a cluster of blocks per row: a row of {program.columns} is read once, into their shared memory."
     )
-    for schedule in cluster_rows.schedules(program):
-        text = cluster_rows.emit(program, name, fast=half_results(program.graph))
+    for schedule in cluster_schedules.schedules(program):
+        text = cluster_rows.emit(program, name, fast=half_results(program.graph), partly=schedule.kept > 0)
         yield Variant((columns, *schedule.constants()), text, title, least=(9, 0))
 
 

@@ -20,6 +20,7 @@ from .row_helpers import row_helpers
 from .text import NOUNS, Writer, helpers, loads_of
 
 REGISTERS = 64  # fp32 values of a row that one thread keeps
+REGISTERS_OF_1024 = 40  # the same where a block has 1024 threads, which have 64 registers each
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,11 @@ def schedules(program: Program) -> tuple[RowSchedule, ...]:
     """Best guess first; measured on H200: 128 threads a row are fastest up to 512 accesses of a row, 512 beyond."""
     vector = row_vector(program)
     chunks = program.columns // vector
-    fits = [t for t in (8, 16, 32, 64, 128, 256, 512, 1024) if -(-chunks // t) * vector <= REGISTERS]
+    fits = [t for t in (8, 16, 32, 64, 128, 256, 512) if -(-chunks // t) * vector <= REGISTERS]
+    fits += [1024] if -(-chunks // 1024) * vector <= REGISTERS_OF_1024 else []
     if not fits:
-        return tuple(RowSchedule(vector, t, 1, u) for t, u in ((512, 4), (1024, 2), (256, 4), (512, 2)))
+        scale = min(max(4 // vector, 1), 4)  # narrow accesses: more of them in flight
+        return tuple(RowSchedule(vector, t, 1, u * scale) for t, u in ((512, 4), (1024, 2), (256, 4), (512, 2)))
     target = 32 if chunks <= 256 else 128 if chunks <= 512 else 512
     ideal = [t for t in fits if t >= min(target, _next_power(chunks))] or fits[-1:]
     order = sorted(set(fits), key=lambda t: (abs(math.log2(t / ideal[0])), t))[:4]
