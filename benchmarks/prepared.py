@@ -1,10 +1,11 @@
 """The benchmark in two steps, where time on the device is scarce: no search, and the preparation needs no device.
 
-`prepare FOLDER` inspects the cases that results/memory_bound.jsonl lacks (`--only TEXT`, repeatable: of these, those
-whose name contains it) and writes the recipes' first drafts, as accepted, to FOLDER. `measure FOLDER RESULTS` then
-validates (quickly) and times them on this CUDA device: each process compiles its share of the cases, all wait for one
-another, and then they time one at a time, alone on the device. A case's inputs are on the device only while it needs
-them, and cases of several gigabytes are compiled two at a time.
+`prepare FOLDER RESULTS` inspects the cases that RESULTS (results/memory_bound.jsonl) lacks (`--only TEXT`, repeatable:
+of these, those whose name contains it; `--level1`: those of KernelBench) and writes the recipes' first drafts, as
+accepted, to FOLDER. `measure FOLDER RESULTS` then validates (quickly) and times on this CUDA device those that RESULTS
+still lacks: each process compiles its share of the cases, all wait for one another, and then they choose drafts and
+time one at a time, alone on the device. A case's inputs are on the device only while it needs them, and cases of
+several gigabytes are compiled two at a time.
 """
 
 from __future__ import annotations
@@ -12,33 +13,29 @@ from __future__ import annotations
 import argparse
 import fcntl
 import json
-import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cutesmith_agent.recipes import Target, propose
 from cutesmith_agent.source.naming import snake_case
-from cutesmith_evaluator.types import Task, Timing
+from cutesmith_evaluator.types import Task
 from memory_bound import is_chosen
 from pipeline import KeptWorker, write_accepted
+from prepared_case import PreparedCase
 from records import RESULTS, append_line, environment_fields, read_lines
 from suite import all_cases
 
-if TYPE_CHECKING:
-    from cutesmith_evaluator.worker.timing_sampling import Sampled
-
-DRAFTS = 2
-PROCESSES = 5
+DRAFTS = 6
+PROCESSES = 8
+STAGES = ("compiled", "chosen", "adopted")
 LARGE = 1 << 31  # bytes that a case reads and writes
 LARGE_AT_ONCE = 2
-PICK_S, SAMPLE_S = 0.4, 1.2  # of timing per case: to choose the draft, and for the figures
-ARMS = ("candidate", "eager", "control", "compile", "adopted", "adopted-compile")
 
 
 def main() -> None:
@@ -47,19 +44,21 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("results", type=Path, nargs="?", default=RESULTS / "memory_bound.jsonl")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT")
+    parser.add_argument("--level1", action="store_true")
     parser.add_argument("--number", type=int, default=0)
     options = parser.parse_args()
     if options.step == "prepare":
-        prepare(options.folder.absolute(), options.results, options.only)
+        prepare(options.folder.absolute(), options.results, options.only, level1=options.level1)
     elif options.step == "measure":
         measure_in_processes(options.folder.absolute(), options.results.absolute())
     else:
         measure_share(options.folder, options.results, options.number)
 
 
-def prepare(folder: Path, results: Path, only: list[str]) -> None:
+def prepare(folder: Path, results: Path, only: list[str], *, level1: bool) -> None:
     done = {line["case"] for line in read_lines(results) if "failed" not in line}
     cases = [case for case in all_cases() if case.name not in done and is_chosen(case, only)]
+    cases = [case for case in cases if case.name[0].isdigit() or not level1]
     with KeptWorker() as worker:
         for number, case in enumerate(cases):
             place = folder / f"case_{number:02}"
@@ -78,30 +77,80 @@ def prepare(folder: Path, results: Path, only: list[str]) -> None:
 
 def measure_in_processes(folder: Path, results: Path) -> None:
     (folder / "common.json").write_text(json.dumps(environment_fields()))
+    for left in folder.glob("reached_*"):
+        left.unlink()
     command = [sys.executable, str(Path(__file__)), "share", str(folder), str(results), "--number"]
-    for process in [subprocess.Popen([*command, str(number)]) for number in range(PROCESSES)]:
-        process.wait()
+    running = [subprocess.Popen([*command, str(number)]) for number in range(PROCESSES)]
+    while any(process.poll() is None for process in running):
+        time.sleep(0.2)
+        for number, process in enumerate(running):
+            if process.poll() is not None:  # nobody waits for one that has died
+                for stage in STAGES:
+                    (folder / f"reached_{stage}_{number}").touch()
 
 
 def measure_share(folder: Path, results: Path, number: int) -> None:
     import torch
 
-    common = json.loads((folder / "common.json").read_text())
-    places = sorted(folder.glob("case_*"))[number::PROCESSES]
+    share = Share(folder, results, number)
+    done = {line["case"] for line in read_lines(results) if "failed" not in line}
+    abouts = {place: json.loads((place / "about.json").read_text()) for place in sorted(folder.glob("case_*"))}
+    places = [place for place, about in abouts.items() if about["case"] not in done][number::PROCESSES]
     with torch.no_grad():
         ready = []
         for place in places:
             with room_for(folder, place, number):
-                ready.append(Prepared(place))
-        (folder / f"ready_{number}").touch()
-        while len(list(folder.glob("ready_*"))) < PROCESSES:
+                ready += share.tried(abouts[place], lambda place=place: PreparedCase(place))
+        share.wait("compiled")
+        with share.alone():
+            for case in list(ready):
+                if not share.tried(case.about, lambda case=case: case.with_inputs(case.choose) or case):
+                    ready.remove(case)
+        share.wait("chosen")
+        for case in list(ready):
+            with room_for(folder, case.place, number):
+                if not share.tried(case.about, lambda case=case: case.with_inputs(case.adopt) or case):
+                    ready.remove(case)
+        share.wait("adopted")
+        with share.alone():
+            for case in ready:
+                for line in share.tried(case.about, lambda case=case: case.with_inputs(case.measured)):
+                    append_line(results, share.common | line)
+                    print(summary(line), flush=True)
+
+
+@dataclass
+class Share:
+    """One process's part of the cases; all processes wait for one another at each stage."""
+
+    folder: Path
+    results: Path
+    number: int
+
+    def __post_init__(self) -> None:
+        self.common = json.loads((self.folder / "common.json").read_text())
+
+    def tried(self, about: dict[str, Any], step: Callable[[], Any]) -> list[Any]:
+        """[what the step gives], or [] and a line that says why it failed."""
+        try:
+            return [step()]
+        except Exception as error:  # noqa: BLE001 - the others' figures do not depend on it
+            words = f"{type(error).__name__}: {error}"[:500]
+            append_line(self.results, self.common | {"case": about["case"], "kind": about["kind"], "failed": words})
+            print(f"{about['case']}: FAILED: {words}", flush=True)
+            return []
+
+    def wait(self, stage: str) -> None:
+        (self.folder / f"reached_{stage}_{self.number}").touch()
+        while len(list(self.folder.glob(f"reached_{stage}_*"))) < PROCESSES:
             time.sleep(0.05)
-        with (folder / "device.lock").open("w") as lock:
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """While no other process uses the device for timing."""
+        with (self.folder / "device.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            for prepared in ready:
-                line = common | prepared.measured()
-                append_line(results, line)
-                print(summary(line), flush=True)
+            yield
 
 
 @contextmanager
@@ -113,121 +162,6 @@ def room_for(folder: Path, place: Path, number: int) -> Iterator[None]:
     with (folder / f"large_{number % LARGE_AT_ONCE}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-class Prepared:
-    """A case whose drafts, baselines and adopted classes are compiled and have run once."""
-
-    def __init__(self, place: Path) -> None:
-        import torch
-
-        from cutesmith_evaluator.worker.candidate import load_candidate
-        from cutesmith_evaluator.worker.clock import Clock
-        from cutesmith_evaluator.worker.inputs import draw
-        from cutesmith_evaluator.worker.reference import load_reference
-        from cutesmith_evaluator.worker.timing_arms import Subject, call_of
-
-        self.about = json.loads((place / "about.json").read_text())
-        self.device = torch.device("cuda", 0)
-        self.clock = Clock(self.device)
-        self.reference = load_reference(Task(str(place / self.about["file"]), self.about["qualname"]))
-        module, inputs = self.reference.build(self.device), draw(self.reference, 0, self.device)
-        self.inputs = inputs
-        self.subjects = []
-        self.calls: list[dict[str, Callable[[], object]]] = []
-        for k in range(len(self.about["schedules"])):
-            kernel = place / f"draft_{k}" / f"{self.about['kernel']}.py"
-            subject = Subject(self.reference, load_candidate(kernel, self.reference), module, inputs, self.device)
-            subject.warm_up()
-            patched = kernel.with_name(self.about["file"])
-            names = ARMS if k == 0 else ("candidate", "adopted", "adopted-compile")
-            calls = {name: call_of(subject, "eager" if name == "control" else name, patched) for name in names}
-            for call in calls.values():
-                call()
-            self.subjects.append(subject)
-            self.calls.append(calls)
-        torch.cuda.synchronize()
-        self._put_away()
-
-    def _put_away(self) -> None:
-        """Gives the inputs' memory back; the tensors stay the ones that the calls hold."""
-        import torch
-
-        for tensor in self.inputs:
-            if isinstance(tensor, torch.Tensor):
-                tensor.untyped_storage().resize_(0)
-        torch.cuda.empty_cache()
-
-    def _fetch(self) -> None:
-        import torch
-
-        from cutesmith_evaluator.worker.inputs import draw
-
-        for tensor, fresh in zip(self.inputs, draw(self.reference, 0, self.device), strict=True):
-            if isinstance(tensor, torch.Tensor) and isinstance(fresh, torch.Tensor):
-                tensor.untyped_storage().resize_(fresh.untyped_storage().nbytes())
-                tensor.copy_(fresh)
-
-    def measured(self) -> dict[str, Any]:
-        """What `memory_bound.measure` gives for a case."""
-        self._fetch()
-        try:
-            return self._measured()
-        finally:
-            self._put_away()
-
-    def _measured(self) -> dict[str, Any]:
-        from cutesmith_evaluator.speedup import speedup
-        from cutesmith_evaluator.worker.checks import run_checks
-        from cutesmith_evaluator.worker.inputs_plan import Plan
-
-        start = time.monotonic()
-        best = self._fastest()
-        timing = self._timing(best)
-        plan = Plan(quick=True)
-        outcome = run_checks(self.reference, self.subjects[best].candidate, self.device, plan, lambda _: None)
-        ms = {arm.name: arm.median_ms for arm in timing.arms}
-        found = {
-            "ok": outcome.ok,
-            "precision": outcome.precision,
-            "error": asdict(outcome.error) if outcome.error else None,
-            "timing": asdict(timing),
-            "speedup": asdict(speedup(timing)),
-            "schedule": self.about["schedules"][best],
-            "findings": [finding.message for finding in outcome.findings if finding.severity == "error"],
-        }
-        return {
-            "case": self.about["case"],
-            "kind": self.about["kind"],
-            "stopped": f"Prepared: the faster of {len(self.subjects)} drafts, validated quickly.",
-            "candidates": len(self.subjects),
-            "best": found,
-            "in_compile": {"ratio": ms["adopted-compile"] / ms["adopted"]},
-            "seconds": round(time.monotonic() - start, 1),
-        }
-
-    def _fastest(self) -> int:
-        calls = {str(k): calls["candidate"] for k, calls in enumerate(self.calls)}
-        samples = self._sampled(calls, PICK_S).samples
-        return min(range(len(self.calls)), key=lambda k: statistics.median(samples[str(k)]))
-
-    def _timing(self, best: int) -> Timing:
-        from cutesmith_evaluator.worker.timing_arms import copy_of
-        from cutesmith_evaluator.worker.validate import device_name
-
-        size = self.subjects[best].least_bytes()
-        copied, copy = copy_of(size, self.device)
-        sampled = self._sampled({**self.calls[0], **self.calls[best], "copy": copy}, SAMPLE_S)
-        arms, noise, ratios = sampled.arms(), sampled.noise(), sampled.ratios()
-        copy_gbps = copied / statistics.median(sampled.samples["copy"]) / 1e6
-        share = size / arms["candidate"].median_ms / 1e6 / copy_gbps
-        name = device_name(self.device)
-        return Timing(name, tuple(arms.values()), copy_gbps, size, share, noise, (), ratios)
-
-    def _sampled(self, calls: dict[str, Callable[[], object]], budget_s: float) -> Sampled:
-        from cutesmith_evaluator.worker.timing_sampling import sample_arms
-
-        return sample_arms(self.clock, calls, arm_s=budget_s / len(calls))
 
 
 def summary(line: dict[str, Any]) -> str:
