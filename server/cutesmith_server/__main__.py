@@ -22,6 +22,7 @@ _RUNS = {
     "capture": ("cli.capture", "capture"),
     "status": ("cli.status", "status"),
     "export": ("cli.export", "export"),
+    "bench": ("cli.bench", "bench"),
     "doctor": ("cli.doctor", "doctor"),
 }
 _INTERRUPTED, _BROKEN_PIPE = 130, 141

@@ -34,6 +34,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_reports(commands)
     _add_export(commands)
     _add_capture(commands)
+    _add_bench(commands)
     return parser
 
 
@@ -96,22 +97,55 @@ def _add_capture(commands: argparse._SubParsersAction[_Parser]) -> None:
     capture.add_argument("run", nargs=argparse.REMAINDER, metavar="-- COMMAND", help=run_help)
 
 
+def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
+    epilog = "Exit status: 0 all tasks have a verdict; 4 the time was up before; 2 a usage error or unusable input."
+    bench = commands.add_parser("bench", help="run a folder of KernelBench-style files", epilog=epilog)
+    path_help = "a file, or a folder of files, with a class Model, get_inputs() and get_init_inputs()"
+    bench.add_argument("paths", type=Path, nargs="+", metavar="PATH", help=path_help)
+    out_help = "where results go, and where the same command goes on (cutesmith-bench)"
+    bench.add_argument("--out", type=Path, default=Path("cutesmith-bench"), metavar="FOLDER", help=out_help)
+    shard_help = "run the K-th of N equal parts; parts with one --out make one result"
+    bench.add_argument("--shard", type=_shard, default=(1, 1), metavar="K/N", help=shard_help)
+    limit_help = "start no task after so many seconds (default: no limit)"
+    bench.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help=limit_help)
+    _add_device(bench)
+    _add_json(bench)
+
+
+def _shard(text: str) -> tuple[int, int]:
+    number, _, count = text.partition("/")
+    if number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
+        return int(number), int(count)
+    raise argparse.ArgumentTypeError(f"{text!r} is no part of a whole: give 1/4, 2/4 and so on")
+
+
+def _seconds(text: str) -> float:
+    with suppress(ValueError):
+        if 0 < (number := float(text)) < float("inf"):
+            return number
+    raise argparse.ArgumentTypeError(f"{text!r} is no time: give seconds above 0")
+
+
 def _add_target(command: argparse.ArgumentParser) -> None:
     command.add_argument("target", metavar="FILE[::Class]", help="a Python file, and the class if it has several")
 
 
 def _add_job_options(command: argparse.ArgumentParser) -> None:
+    _add_device(command)
+    lowered_help = "a kernel may be less precise than the module; what it is stays said"
+    command.add_argument("--allow-lowered-precision", action="store_true", help=lowered_help)
+    tune_help = "time torch.compile's max-autotune mode, too (it searches for minutes)"
+    command.add_argument("--max-autotune", action="store_true", help=tune_help)
+    _add_json(command)
+
+
+def _add_device(command: argparse.ArgumentParser) -> None:
     _add_interpreter(command)
     arch_help = 'compile for it ("sm_90a"); repeat'
     command.add_argument("--arch", action="append", choices=ARCHS, default=[], metavar="ARCH", help=arch_help)
     devices = ("auto", "cuda", "emulated", "none")
     device_help = "where to run (auto: the CUDA device, else emulated, on the CPU; none: compile only)"
-    lowered_help = "a kernel may be less precise than the module; what it is stays said"
-    command.add_argument("--allow-lowered-precision", action="store_true", help=lowered_help)
     command.add_argument("--device", choices=devices, default="auto", help=device_help)
-    tune_help = "time torch.compile's max-autotune mode, too (it searches for minutes)"
-    command.add_argument("--max-autotune", action="store_true", help=tune_help)
-    _add_json(command)
 
 
 def _add_model_options(command: argparse.ArgumentParser) -> None:
