@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from cutesmith_evaluator.types import Graph, Inspection, TensorSpec
@@ -13,8 +13,9 @@ from .contract import Target
 from .geometry import output_spec
 from .held import Held
 from .layout import Shapes, open_shapes
+from .library import LibraryCall
 from .lowering import Program
-from .text import kernel_name
+from .text import identifier, kernel_name
 from .wrap import wrapped
 
 EVIDENCE = "Evidence:"
@@ -33,6 +34,28 @@ class Parts:
     tensors: Tensors
     scratch: str | None = None  # fp32 values of the kernel's workspace, as an expression
     least: tuple[int, int] = LEAST_CAPABILITY  # compute capability
+    calls: tuple[LibraryCall, ...] = ()  # what runs before the kernel, whose results the kernel reads
+
+    @property
+    def given(self) -> Tensors:
+        """The tensors as the file's functions take them: the calls' operands instead of their results."""
+        results = {call.result.name for call in self.calls}
+        operands = {operand.name: operand for call in self.calls for operand in call.operands}
+        kept = {i.name: i for i in self.tensors.inputs if i.name not in results}
+        inputs = sorted((kept | operands).values(), key=lambda i: i.position is None)
+        return replace(self.tensors, inputs=tuple(inputs), names=self.names)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Python names of the kernel's tensors and of the calls' operands."""
+        names = dict(self.tensors.names)
+        for operand in (operand for call in self.calls for operand in call.operands):
+            if operand.name not in names:
+                name = identifier((operand.path or operand.name).replace(".", "_"))
+                while name in names.values():
+                    name += "_"
+                names[operand.name] = name
+        return names
 
 
 def with_header(source: str, lines: tuple[str, ...]) -> str:
@@ -53,7 +76,7 @@ def write(program: Program, inspection: Inspection, target: Target, parts: Parts
         _header(target, parts, program),
         _imports(),
         _constants(parts),
-        conditions(program, inspection, parts.tensors, shapes, parts.least),
+        conditions(program, inspection, parts.given, shapes, parts.least),
         _interface(name, inspection, parts),
         _launcher(name, program, parts, shapes),
         _program(name, parts),
@@ -93,14 +116,20 @@ def _constants(parts: Parts) -> str:
             'DISABLED = os.environ.get("CUTESMITH_DISABLE") == "1"',
             'HAS_DSL = all(importlib.util.find_spec(name) is not None for name in ("cutlass", "tvm_ffi"))',
             "PLAIN = (torch.Tensor, torch.nn.Parameter)  # subclasses may hold no memory that a kernel can read",
+            *([f"LIBRARY_CALLS = {_tuple(parts.calls)}  # what PyTorch does before the kernel"] if parts.calls else []),
         )
     )
 
 
+def _tuple(calls: tuple[LibraryCall, ...]) -> str:
+    names = ", ".join(dict.fromkeys(f'"{call.function}"' for call in calls))
+    return f"({names},)"
+
+
 def _interface(name: str, inspection: Inspection, parts: Parts) -> str:
     arguments = arguments_of(inspection)
-    held = Held.of([i.path for i in parts.tensors.inputs if i.path], inspection.parameters)
-    tensors = ", ".join(written(inspection, i, held) for i in parts.tensors.inputs)
+    held = Held.of([i.path for i in parts.given.inputs if i.path], inspection.parameters)
+    tensors = ", ".join(written(inspection, i, held) for i in parts.given.inputs)
     return "\n".join(
         (
             f"def forward(module{arguments}):",
@@ -113,7 +142,7 @@ def _interface(name: str, inspection: Inspection, parts: Parts) -> str:
             "",
             f"def warm_up(module{arguments}):",
             '    """Compiles for these inputs\' device without launching: before a CUDA-graph capture, say."""',
-            f"    _compiled({written(inspection, parts.tensors.inputs[0])}.device.index, True)",
+            f"    _compiled({written(inspection, parts.given.inputs[0])}.device.index, True)",
         )
     )
 
@@ -134,16 +163,16 @@ def _allocations(program: Program, parts: Parts, shapes: Shapes) -> list[str]:
 
 def _allocation(program: Program, parts: Parts, shapes: Shapes, output: int) -> str:
     spec = output_spec(program.graph, program.graph.outputs[output])
-    for i in parts.tensors.inputs:
+    for i in parts.given.inputs:
         opened = shapes.open_dims.get(i.name, ())
         if i.spec == spec and len(opened) == shapes.prefix:
-            return f"torch.empty_like({parts.tensors.names[i.name]})"
+            return f"torch.empty_like({parts.given.names[i.name]})"
     sizes = [str(n) for n in spec.shape]
     anchor = next(
-        (i for i in parts.tensors.inputs if len(shapes.open_dims.get(i.name, ())) == shapes.prefix),
-        parts.tensors.inputs[0],
+        (i for i in parts.given.inputs if len(shapes.open_dims.get(i.name, ())) == shapes.prefix),
+        parts.given.inputs[0],
     )
-    local = parts.tensors.names[anchor.name]
+    local = parts.given.names[anchor.name]
     for d in range(min(shapes.prefix, len(sizes))):
         sizes[d] = f"{local}.shape[{d}]"
     shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
@@ -153,10 +182,12 @@ def _allocation(program: Program, parts: Parts, shapes: Shapes, output: int) -> 
 
 
 def _launcher(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
-    arguments = ", ".join(parts.tensors.names[i.name] for i in parts.tensors.inputs)
+    arguments = ", ".join(parts.given.names[i.name] for i in parts.given.inputs)
     outputs = ", ".join(parts.tensors.outputs)
-    first = parts.tensors.names[parts.tensors.inputs[0].name]
-    vectors = [parts.tensors.names[i.name] for i in parts.tensors.inputs if i.spec.shape]
+    first = parts.given.names[parts.given.inputs[0].name]
+    results = {call.result.name for call in parts.calls}
+    kernels = [i for i in parts.tensors.inputs if i.spec.shape and i.name not in results]
+    vectors = [parts.tensors.names[i.name] for i in kernels]
     passed = ", ".join(_passed(program, parts))
     unaligned = " or ".join(f"{v}.data_ptr() % 16" for v in vectors) or "False"
     result = f"({outputs}{',' if len(parts.tensors.outputs) == 1 else ''})" if program.graph.returns_tuple else outputs
@@ -169,6 +200,7 @@ def _launcher(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
             f"def _launch({arguments}):",
             f"    {outputs} = _empty({arguments})",
             f"    index = {first}.get_device()",
+            *(f"    {call.text(parts.names)}" for call in parts.calls),
             *(f"    {line}" for line in _lookup(unaligned)),
             *(
                 [f"    scratch = torch.empty({parts.scratch}, dtype=torch.float32, device={first}.device)"]
@@ -272,8 +304,8 @@ def _compiler(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
 
 
 def _op(name: str, program: Program, parts: Parts) -> str:
-    arguments = ", ".join(f"Tensor {parts.tensors.names[i.name]}" for i in parts.tensors.inputs)
-    call = ", ".join(parts.tensors.names[i.name] for i in parts.tensors.inputs)
+    arguments = ", ".join(f"Tensor {parts.given.names[i.name]}" for i in parts.given.inputs)
+    call = ", ".join(parts.given.names[i.name] for i in parts.given.inputs)
     fake = f"_empty({call})"
     if program.graph.returns_tuple and len(parts.tensors.outputs) == 1:
         fake = f"({fake},)"

@@ -16,6 +16,7 @@ from .convolutions import CONVOLUTIONS
 from .gathers import INDEXED, is_index
 from .geometry import Geometry, geometry, short_name
 from .ir import Builder, Expr, Total, walk
+from .library import BIASED
 from .pools import POOLS, is_windowed
 from .reductions import REDUCTIONS
 from .scans import with_exclusive_scans
@@ -23,7 +24,7 @@ from .space import PICKED, Index, Refine, Space, contiguous, unravel
 from .views import VIEWS
 
 FLOATS = ("float32", "float16", "bfloat16")
-OTHERS = CHANNEL_OPS | POOLS | CONVOLUTIONS | INDEXED
+OTHERS = CHANNEL_OPS | POOLS | CONVOLUTIONS | INDEXED | BIASED
 MAX_PIECES = 8  # stores that one thread makes for one output
 
 

@@ -27,6 +27,7 @@ from .contract import Draft, Proposal, Target, Unsupported
 from .file import LEAST_CAPABILITY, Parts, write
 from .geometry import output_spec
 from .ir import Const, Reduce
+from .library import LibraryCall, without_library
 from .lowering import Program, lower
 from .text import kernel_name
 
@@ -39,9 +40,10 @@ def propose(inspection: Inspection, target: Target) -> Proposal:
     if inspection.graph is None:
         return Proposal(findings=inspection.findings)
     try:
-        program = lower(inspection.graph)
+        graph, calls = without_library(inspection.graph)
+        program = lower(graph)
         _check(program)
-        drafts = _drafts(program, inspection, target)
+        drafts = _drafts(program, inspection, target, calls)
     except Unsupported as stop:
         return Proposal(findings=(Finding("no-recipe", f"{stop}.", stop.line, str(target.module_file)),))
     return Proposal(drafts)
@@ -172,11 +174,13 @@ def _clustered(program: Program, name: str, class_name: str) -> Iterator[Variant
         yield Variant((columns, *schedule.constants()), text, title, least=(9, 0))
 
 
-def _drafts(program: Program, inspection: Inspection, target: Target) -> tuple[Draft, ...]:
+def _drafts(
+    program: Program, inspection: Inspection, target: Target, calls: tuple[LibraryCall, ...]
+) -> tuple[Draft, ...]:
     drafts = []
     for variant in _variants(program, kernel_name(target.class_name), target):
         text = variant.text
-        parts = Parts(variant.title, variant.constants, text.lines, text.tensors, variant.scratch, variant.least)
+        parts = Parts(variant.title, variant.constants, text.lines, text.tensors, variant.scratch, variant.least, calls)
         source = write(program, inspection, target, parts)
         drafts.append(Draft(source, {n.lower(): v for n, v, _ in variant.constants} | variant.choices, variant.title))
     return tuple({hashlib.sha256(d.source.encode()).digest(): d for d in drafts}.values())

@@ -1,0 +1,92 @@
+"""What a kernel file leaves to PyTorch: convolutions over several channels. Their results are the kernel's inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from cutesmith_evaluator.types import Graph, GraphInput, Node, Ref
+
+from .contract import Unsupported
+from .ir import Expr
+from .space import Index
+from .views import integers
+
+if TYPE_CHECKING:
+    from .lowering import Lowerer
+
+WITH_BIAS = "cutesmith.with_bias.default"
+_CONVOLUTION = "aten.convolution.default"
+
+
+@dataclass(frozen=True)
+class LibraryCall:
+    """A call that the file makes before its kernel runs; `result`: the graph input that its result becomes."""
+
+    result: GraphInput
+    function: str  # "torch.conv2d"
+    operands: tuple[GraphInput, ...]
+    arguments: tuple[str, ...]  # after the operands, as written
+
+    def text(self, names: dict[str, str]) -> str:
+        operands = (names[operand.name] for operand in self.operands)
+        return f"{names[self.result.name]} = {self.function}({', '.join((*operands, *self.arguments))})"
+
+
+def without_library(graph: Graph) -> tuple[Graph, tuple[LibraryCall, ...]]:
+    """The rest of the graph, and the calls whose results it reads. Shapes are fixed where there are any.
+
+    Biases stay in the rest: PyTorch adds them in a pass of their own. Raises Unsupported where nothing else is left."""
+    inputs = {i.name: i for i in graph.inputs}
+    calls: list[LibraryCall] = []
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        call = _convolution(node, inputs)
+        if call is None:
+            nodes.append(node)
+            continue
+        calls.append(call)
+        bias = node.args[2]
+        if isinstance(bias, Ref):
+            nodes.append(replace(node, op=WITH_BIAS, args=(Ref(call.result.name), bias), kwargs={}))
+    if not calls:
+        return graph, ()
+    if all(node.op == WITH_BIAS for node in nodes):
+        raise Unsupported(f"no recipe covers {_CONVOLUTION} with nothing after it", line=graph.nodes[0].line)
+    results = tuple(call.result for call in calls)
+    return replace(graph, inputs=(*graph.inputs, *results), nodes=tuple(nodes), dynamic_dims=()), tuple(calls)
+
+
+def _convolution(node: Node, inputs: dict[str, GraphInput]) -> LibraryCall | None:
+    """The call for a convolution of an input by an input; None for all else, also where each channel has its own."""
+    if node.op != _CONVOLUTION:
+        return None
+    x, weight = (inputs.get(ref.name) if isinstance(ref, Ref) else None for ref in node.args[:2])
+    if x is None or weight is None:
+        return None
+    stride, padding, dilation, extra = (_written(integers(node.args[k])) for k in (3, 4, 5, 7))
+    transposed, groups = bool(node.args[6]), node.args[8]
+    if not transposed and groups == x.spec.shape[1] and weight.spec.shape[1] == 1 and groups != 1:
+        return None
+    dims = len(x.spec.shape) - 2
+    name = node.name if not isinstance(node.args[2], Ref) else f"{node.name}_result"
+    result = GraphInput(name, "constant", node.outputs[0])
+    if transposed:
+        arguments = ("None", stride, padding, extra, str(groups), dilation)
+        return LibraryCall(result, f"torch.conv_transpose{dims}d", (x, weight), arguments)
+    return LibraryCall(result, f"torch.conv{dims}d", (x, weight), ("None", stride, padding, dilation, str(groups)))
+
+
+def _written(values: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, values))}{',' if len(values) == 1 else ''})"
+
+
+def _with_bias(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
+    result, bias = node.args
+    assert isinstance(result, Ref)
+    assert isinstance(bias, Ref)
+    return lowerer.builder.op("add", lowerer.value(result, index), lowerer.value(bias, index[1:2]))
+
+
+BIASED: dict[str, Callable[[Lowerer, Node, int, tuple[Index, ...]], Expr]] = {"with_bias": _with_bias}
