@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 _PROC = Path("/proc")
@@ -19,6 +21,16 @@ def descendants(pid: int) -> list[int]:
         found += children
         waiting += children
     return found
+
+
+def kill_tree(pid: int) -> None:
+    """Kills a process and all below it; each is stopped before it is asked for its children, so none is born unseen."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGSTOP)
+    for child in _children(pid):
+        kill_tree(child)
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def with_variable(variable: str) -> list[int]:

@@ -6,6 +6,7 @@ The editor's server and the command line both run jobs through here.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -16,7 +17,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cutesmith_evaluator.processes import descendants
+from cutesmith_evaluator.processes import descendants, kill_tree
+from cutesmith_evaluator.temporary import remove_abandoned
 
 if TYPE_CHECKING:
     from cutesmith_agent.job import Job
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _LINE_LIMIT = 64 * 2**20  # bytes; a report holds whole kernel sources
-_GRACE_S = 3.0
+_GRACE_S = 0.6  # a cancel takes effect within a second
+_POLL_S = 0.01
 
 # The agent dies with us even when we are killed. Set in the child itself: a preexec_fn could deadlock in a
 # process that has threads. After prctl the parent may already be gone, hence the second look. The other prctl makes it
@@ -92,15 +95,13 @@ class AgentProcess:
 
     @classmethod
     async def start(cls, job: Job) -> AgentProcess:
-        process = await asyncio.create_subprocess_exec(
-            *_command(),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=_LINE_LIMIT,
-            start_new_session=True,
-        )
-        return cls(process, job)
+        """Cancelled meanwhile, it leaves nothing behind. Raises OSError."""
+        starting = asyncio.ensure_future(_spawn())
+        try:
+            return cls(await asyncio.shield(starting), job)
+        except asyncio.CancelledError:
+            await cls(await starting, job).stop()
+            raise
 
     @property
     def pid(self) -> int:
@@ -123,18 +124,23 @@ class AgentProcess:
         started = descendants(self.pid)
         _signal([self.pid] if self._running else [], signal.SIGTERM)
         try:
-            await asyncio.wait_for(self._process.wait(), _GRACE_S)
+            await asyncio.wait_for(self._ended(), _GRACE_S)
+            _signal(started, signal.SIGKILL)
         except TimeoutError:
-            started += descendants(self.pid)
-            _signal([self.pid], signal.SIGKILL)
-            await self._process.wait()
-        _signal(started, signal.SIGKILL)
+            kill_tree(self.pid)
+            await self._ended()
+            await asyncio.to_thread(remove_abandoned)
         self._stderr.cancel()
+
+    async def _ended(self) -> None:
+        """Returns when the process is gone. (asyncio's own `wait` waits for its pipes, too, which others may hold.)"""
+        while self._running:
+            await asyncio.sleep(_POLL_S)
 
     def kill_now(self) -> None:
         """Kills without waiting: for an end where no event loop runs any more."""
         if self._running:
-            _signal([self.pid, *descendants(self.pid)], signal.SIGKILL)
+            kill_tree(self.pid)
 
     @property
     def _running(self) -> bool:
@@ -159,11 +165,20 @@ class AgentProcess:
             log.info("agent %d: %s", self.pid, text)
 
     async def _obituary(self) -> str:
-        code = await self._process.wait()
-        await self._stderr
+        await self._ended()
+        code = self._process.returncode or 0
+        with contextlib.suppress(TimeoutError):  # somebody else may hold the other end
+            await asyncio.wait_for(self._stderr, _GRACE_S)
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
         why = next((line for line in reversed(self._last_words) if line.strip()), "")
         return f"The agent process {how} before it reported" + (f": {why}" if why else "; try again.")
+
+
+async def _spawn() -> asyncio.subprocess.Process:
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(
+        *_command(), stdin=pipe, stdout=pipe, stderr=pipe, limit=_LINE_LIMIT, start_new_session=True
+    )
 
 
 def _signal(pids: list[int], number: signal.Signals) -> None:
