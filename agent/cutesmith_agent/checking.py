@@ -53,7 +53,7 @@ def file_digest(kernel: Path) -> bytes:
 
 def _judged(bench: Bench, kernel: Path, known: dict[str, Candidate]) -> Candidate:
     """The verdict on one: the stored one of a job that is resumed, or a new one."""
-    source = _read(kernel)
+    source = read_kernel(kernel)
     journal, id = bench.journal, candidate_id(source)
     if id in known:
         journal.repeat(known[id])
@@ -108,7 +108,7 @@ def _became(bench: Bench, candidate: Candidate, kernel: Path) -> str:
     return f"{kernel.name} was validated{' and timed' if candidate.timing else ', not timed'}."
 
 
-def _read(kernel: Path) -> str:
+def read_kernel(kernel: Path) -> str:
     """Raises UnusableError."""
     try:
         if kernel.stat().st_size > SOURCE_LIMIT:

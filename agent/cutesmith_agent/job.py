@@ -21,14 +21,15 @@ class JobError(ValueError):
 
 @dataclass(frozen=True)
 class Job:
-    """One class to make a kernel for, or kernels to check against their class."""
+    """One class to make a kernel for, kernels to check against their class, or ("revalidate") a kernel of an earlier
+    job to prove against the class as it is now and to offer again."""
 
-    kind: Literal["optimize", "check"]
+    kind: Literal["optimize", "check", "revalidate"]
     task: Task
     workspace: str
     interpreter: str
     source: str | None = None  # the editor's unsaved text of task.file
-    candidates: tuple[str, ...] = ()  # check: the kernels' paths
+    candidates: tuple[str, ...] = ()  # check: the kernels' paths; revalidate: the one kernel's
     archs: tuple[str, ...] = ()  # besides the device's; () without a device: the usual three
     device: Literal["auto", "cuda", "emulated", "none"] = "auto"
     resume: bool = False
@@ -49,8 +50,8 @@ def read_job(data: bytes) -> Job:
         job = converter().structure(json.loads(data), Job)
     except (ValueError, BaseValidationError, TypeError) as error:
         raise JobError(f"The job on stdin cannot be read ({type(error).__name__}); see docs/contracts.md.") from error
-    if (job.kind == "check") != bool(job.candidates):
-        raise JobError("A check, and nothing else, needs paths of kernels as its candidates.")
+    if (job.kind == "optimize") == bool(job.candidates) or (job.kind == "revalidate" and len(job.candidates) > 1):
+        raise JobError("A check needs paths of kernels as its candidates, a revalidation one, and nothing else any.")
     if unknown := [arch for arch in job.archs if arch not in ARCHS]:
         raise JobError(f"{unknown[0]!r} is no arch that the CuTe DSL knows; choose from {', '.join(ARCHS)}.")
     return job

@@ -38,6 +38,7 @@ class Makers:
     with_header: HeaderWriter
     refiner: MakeRefiner | None = None
     refines: bool = False
+    origin: Origin = "recipe"  # of what `recipes` propose
 
 
 @dataclass
@@ -72,7 +73,7 @@ def optimize(bench: Bench, subject: Subject, inspection: Inspection, makers: Mak
     if not drafts and not makers.refiner:
         return replace(base, stopped=_why_none(findings))
     search = Search(bench, subject, kernel, _known(bench))
-    why = _search(search, [Schedules(drafts)] if drafts else [], inspection, makers)
+    why = _search(search, [Schedules(drafts, makers.origin)] if drafts else [], inspection, makers)
     final = _finalise(search, makers)
     report = replace(base, candidates=search.candidates, findings=(*base.findings, *search.failures))
     return _without_winner(report, search, why) if final is None else _with_winner(report, search, final, why)

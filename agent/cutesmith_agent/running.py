@@ -23,6 +23,7 @@ from cutesmith_agent.llm.spending import spending
 from cutesmith_agent.loop import Makers, optimize
 from cutesmith_agent.refine.making import refiner
 from cutesmith_agent.report import Report
+from cutesmith_agent.revalidating import revalidation
 from cutesmith_agent.scratch import Mirror
 from cutesmith_agent.secrets import Scrubber
 from cutesmith_agent.store.location import workspace_root
@@ -85,7 +86,7 @@ def _report(job: Job, shop: Shop) -> Report:
     notices = (Finding("store", opened.notice, severity="information"),) if opened.notice else ()
     with opened.store as store:
         if (stub := subject.unwritten) is not None:
-            if job.kind == "check" or not stub.description:
+            if job.kind != "optimize" or not stub.description:
                 return _unusable(job, (not_written(subject, stub), *notices))
             if (report := standing(store, subject)) is not None:
                 return replace(report, findings=notices)
@@ -164,6 +165,8 @@ def _on_bench(job: Job, subject: Subject, bench: Bench, makers: Makers) -> Repor
     bench = replace(bench, graph=inspection.graph)
     if job.kind == "check":
         return check(bench, subject, inspection, [Path(each).absolute() for each in job.candidates])
+    if job.kind == "revalidate":
+        makers = revalidation(Path(job.candidates[0]).absolute(), bench.journal.store, makers.with_header)
     return optimize(bench, subject, inspection, makers)
 
 

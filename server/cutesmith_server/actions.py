@@ -11,7 +11,7 @@ from lsprotocol import types
 
 from cutesmith_server import protocol
 from cutesmith_server.candidates_nearby import candidates_for, is_candidate, modules_for
-from cutesmith_server.diagnostics import NO_INPUTS
+from cutesmith_server.diagnostics import LOWERED, NO_INPUTS, OUTDATED
 from cutesmith_server.jobs import ClassKey
 from cutesmith_server.protocol import DIAGNOSTIC_SOURCE
 from cutesmith_server.views import ClassView
@@ -60,7 +60,13 @@ def _offers(studio: Studio, document: Document, params: types.CodeActionParams) 
 
 def _for_state(view: ClassView) -> Iterator[_Offer]:
     name = view.key.qualname
+    yield from _watching(view)
     if view.state == "running":
+        yield _offer(view, f"Pause the CuTe kernel for {name}", "pause", protocol.PAUSE)
+        yield _offer(view, f"Cancel the CuTe kernel for {name}", "cancel", protocol.CANCEL)
+        return
+    if view.state == "paused":
+        yield _offer(view, f"Resume the CuTe kernel for {name}", "resume", protocol.RESUME)
         yield _offer(view, f"Cancel the CuTe kernel for {name}", "cancel", protocol.CANCEL)
         return
     if view.state == "reference":
@@ -68,6 +74,8 @@ def _for_state(view: ClassView) -> Iterator[_Offer]:
         yield _offer(view, f"Review the reference for {name} and its checks", "review", protocol.REVIEW)
         yield _offer(view, f"Reject the reference for {name}", "reject", protocol.REJECT)
         return
+    if view.needs_revalidation:
+        yield _offer(view, f"Validate the CuTe kernel of {name} again", "revalidate", protocol.REVALIDATE)
     title = "Generate CuTe kernel" if view.state in ("idle", "cancelled", "failed") else "Generate CuTe kernel again"
     yield _offer(view, f"{title} for {name}", "generate", protocol.GENERATE)
     yield _offer(view, f"Ask a language model for a CuTe kernel for {name}", "improve", protocol.IMPROVE)
@@ -79,6 +87,14 @@ def _for_state(view: ClassView) -> Iterator[_Offer]:
         yield _offer(view, f"Reject CuTe kernel for {name}", "reject", protocol.REJECT)
     if view.found is not None and view.found.has_kernel:
         yield _offer(view, f"Remove CuTe kernel from {name}", "remove", protocol.REMOVE)
+
+
+def _watching(view: ClassView) -> Iterator[_Offer]:
+    name = view.key.qualname
+    if view.is_marked is False:
+        yield _offer(view, f"Watch {name}: validate its CuTe kernel at every save", "watch", protocol.WATCH)
+    elif view.is_marked:
+        yield _offer(view, f"Stop watching {name}", "unwatch", protocol.UNWATCH)
 
 
 def _offer(view: ClassView, title: str, kind: str, command: str) -> _Offer:
@@ -109,13 +125,22 @@ def _quick_fixes(view: ClassView, diagnostics: Sequence[types.Diagnostic]) -> It
     lacking = [each for each in ours if each.code == NO_INPUTS]
     if lacking:
         yield _fix(view, "Add get_inputs()", protocol.ADD_INPUTS, lacking)
-    if view.state == "running" or not ours:
+    if view.state in ("running", "paused") or not ours:
         return
+    outdated = [each for each in ours if each.code in OUTDATED]
+    if outdated and view.needs_revalidation:
+        yield _fix(view, "Validate the kernel again", protocol.REVALIDATE, outdated)
+    if outdated:
+        yield _fix(view, "Generate the kernel again", protocol.GENERATE, outdated)
+    lowered = [each for each in ours if each.code == LOWERED]
+    if lowered:
+        title = f"Allow lowered precision for {view.key.qualname} (in pyproject.toml)"
+        yield _fix(view, title, protocol.ALLOW_LOWERED, lowered)
     failed = [each for each in ours if each.severity == types.DiagnosticSeverity.Warning and each not in lacking]
     outcome = view.outcome
     if failed and outcome is not None and outcome.report is not None and outcome.report.judged is not None:
         yield _fix(view, "Open the candidate that failed", protocol.REVIEW, failed)
-        yield _fix(view, "Ask a language model, with this feedback", protocol.IMPROVE, failed)
+        yield _fix(view, "Retry with this feedback, by a language model", protocol.IMPROVE, failed)
     if failed:
         yield _fix(view, "Show the job's log", protocol.SHOW_JOB_LOG, failed)
 

@@ -6,7 +6,6 @@ The editor's server and the command line both run jobs through here.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import os
@@ -34,6 +33,7 @@ _POLL_S = 0.01
 # the subreaper of what dead workers leave behind.
 _START_AGENT = """\
 import ctypes, os, runpy, signal, sys
+os.nice({nice})
 if sys.platform == "linux":
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
     ctypes.CDLL(None).prctl(36, 1)
@@ -94,9 +94,10 @@ class AgentProcess:
         self._stderr = asyncio.create_task(self._read_stderr())
 
     @classmethod
-    async def start(cls, job: Job) -> AgentProcess:
-        """Cancelled meanwhile, it leaves nothing behind. Raises OSError."""
-        starting = asyncio.ensure_future(_spawn())
+    async def start(cls, job: Job, *, nice: int = 0, holds: int | None = None) -> AgentProcess:
+        """`holds`: a descriptor that the agent keeps open while it lives. Cancelled meanwhile, this leaves nothing
+        behind. Raises OSError."""
+        starting = asyncio.ensure_future(_spawn(nice, () if holds is None else (holds,)))
         try:
             return cls(await asyncio.shield(starting), job)
         except asyncio.CancelledError:
@@ -124,7 +125,8 @@ class AgentProcess:
         started = descendants(self.pid)
         _signal([self.pid] if self._running else [], signal.SIGTERM)
         try:
-            await asyncio.wait_for(self._ended(), _GRACE_S)
+            async with asyncio.timeout(_GRACE_S):
+                await self._ended()
             _signal(started, signal.SIGKILL)
         except TimeoutError:
             kill_tree(self.pid)
@@ -136,11 +138,6 @@ class AgentProcess:
         """Returns when the process is gone. (asyncio's own `wait` waits for its pipes, too, which others may hold.)"""
         while self._running:
             await asyncio.sleep(_POLL_S)
-
-    def kill_now(self) -> None:
-        """Kills without waiting: for an end where no event loop runs any more."""
-        if self._running:
-            kill_tree(self.pid)
 
     @property
     def _running(self) -> bool:
@@ -167,17 +164,22 @@ class AgentProcess:
     async def _obituary(self) -> str:
         await self._ended()
         code = self._process.returncode or 0
-        with contextlib.suppress(TimeoutError):  # somebody else may hold the other end
-            await asyncio.wait_for(self._stderr, _GRACE_S)
+        await asyncio.wait({self._stderr}, timeout=_GRACE_S)  # somebody else may hold the other end
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
         why = next((line for line in reversed(self._last_words) if line.strip()), "")
         return f"The agent process {how} before it reported" + (f": {why}" if why else "; try again.")
 
 
-async def _spawn() -> asyncio.subprocess.Process:
+async def _spawn(nice: int, descriptors: tuple[int, ...]) -> asyncio.subprocess.Process:
     pipe = asyncio.subprocess.PIPE
     return await asyncio.create_subprocess_exec(
-        *_command(), stdin=pipe, stdout=pipe, stderr=pipe, limit=_LINE_LIMIT, start_new_session=True
+        *_command(nice),
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        limit=_LINE_LIMIT,
+        start_new_session=True,
+        pass_fds=descriptors,
     )
 
 
@@ -189,9 +191,9 @@ def _signal(pids: list[int], number: signal.Signals) -> None:
             continue
 
 
-def _command() -> list[str]:
+def _command(nice: int) -> list[str]:
     # -P keeps the current folder, which is the user's project, off the agent's import path.
-    return [sys.executable, "-P", "-c", _START_AGENT.format(parent=os.getpid())]
+    return [sys.executable, "-P", "-c", _START_AGENT.format(parent=os.getpid(), nice=nice)]
 
 
 def _parse(line: bytes) -> Event | None:

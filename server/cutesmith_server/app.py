@@ -12,7 +12,7 @@ from lsprotocol import types
 from pygls.exceptions import FeatureRequestError
 from pygls.lsp.server import LanguageServer
 
-from cutesmith_server import commands, lifetime, protocol, settings, uris
+from cutesmith_server import commands, lifetime, protocol, uris
 from cutesmith_server.lsp_protocol import CuteSmithProtocol
 from cutesmith_server.studio import Studio
 from cutesmith_server.version import VERSION
@@ -58,10 +58,7 @@ def _register_lifetime(server: CuteSmithServer, studio: Studio) -> None:
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
         studio.documents.encoding = _encoding(server)
-        try:
-            studio.settings = settings.read_settings(params.initialization_options)
-        except settings.SettingError as error:
-            studio.client.refuse(str(error))
+        studio.configuration.initialize(params.initialization_options)
         lifetime.end_with_client(studio, params.process_id)
 
     @server.feature(types.INITIALIZED)
@@ -99,7 +96,7 @@ def _register_documents(server: CuteSmithServer, studio: Studio) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def did_save(params: types.DidSaveTextDocumentParams) -> None:
         if (document := studio.documents.get(params.text_document.uri)) is not None:
-            studio.refresh(document.path)
+            studio.saved(document)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def did_close(params: types.DidCloseTextDocumentParams) -> None:
@@ -182,9 +179,5 @@ async def _take_configuration(server: CuteSmithServer, studio: Studio, pushed: A
     if values is None and studio.client.shares_configuration:
         params = types.ConfigurationParams([types.ConfigurationItem(section=section)])
         values = next(iter(await server.workspace_configuration_async(params)), None)
-    if values is None:
-        return
-    try:
-        studio.settings = studio.settings.changed(values)
-    except settings.SettingError as error:
-        studio.client.refuse(str(error))
+    if values is not None:
+        studio.configuration.change(values)

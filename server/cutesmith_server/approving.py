@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cutesmith_server.errors import RefusedError
 from cutesmith_server.jobs import ClassKey
+from cutesmith_server.orders import Order
 
 if TYPE_CHECKING:
     from cutesmith_agent.describe.proposal import Proposal
@@ -17,15 +18,15 @@ async def approve(studio: Studio, key: ClassKey) -> None:
     from cutesmith_agent.source.unwritten import write_forward
     from cutesmith_server.deciding import ask_editor
     from cutesmith_server.generating import start
-    from cutesmith_server.lsp_edits import edit_of
+    from cutesmith_server.lsp_edits import Form, edit_of
 
     reference = _waiting(studio, key)
     text = studio.text(key.path)
     edits = write_forward(text.content, key.qualname, reference.source)
-    edit = edit_of(studio.uri(key.path), text, studio.documents.at(key.path), edits, studio.client)
+    edit = edit_of(studio.uri(key.path), text, studio.documents.at(key.path), edits, Form.of(studio.client))
     await ask_editor(studio, edit, f"Write the reference into {key.qualname}")
     studio.refresh(key.path)
-    await start(studio, key, with_model=True)
+    await start(studio, key, Order(with_model=True))
 
 
 def _waiting(studio: Studio, key: ClassKey) -> Proposal:

@@ -35,6 +35,12 @@ class Client:
         return self.takes_document_changes and kind in operations
 
     @property
+    def takes_annotations(self) -> bool:
+        """Whether an edit may say of each change what it is for."""
+        edits = self._capabilities.workspace.workspace_edit if self._capabilities.workspace else None
+        return self.takes_document_changes and edits is not None and edits.change_annotation_support is not None
+
+    @property
     def shows_progress(self) -> bool:
         return bool(get_capability(self._capabilities, "window.work_done_progress"))
 

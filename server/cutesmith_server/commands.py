@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cutesmith_server import protocol, uris
 from cutesmith_server.errors import RefusedError
 from cutesmith_server.jobs import ClassKey
+from cutesmith_server.orders import Order
 
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
@@ -35,6 +36,12 @@ def register(server: LanguageServer, studio: Studio) -> None:
         protocol.ADD_INPUTS: _add_inputs,
         protocol.SHOW_JOB_LOG: _show_job_log,
         protocol.APPROVE: _approve,
+        protocol.PAUSE: _pause,
+        protocol.RESUME: _resume,
+        protocol.REVALIDATE: _revalidate,
+        protocol.ALLOW_LOWERED: _allow_lowered,
+        protocol.WATCH: _watch,
+        protocol.UNWATCH: _unwatch,
     }
     for name, run in runs.items():
         server.command(name)(_handler(studio, name, run))
@@ -80,19 +87,19 @@ def _class_named_in(argument: dict[str, Any]) -> ClassKey:
 async def _generate(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
     from cutesmith_server.generating import start
 
-    await start(studio, key)
+    await start(studio, key, Order())
 
 
 async def _improve(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
     from cutesmith_server.generating import start
 
-    await start(studio, key, with_model=True)
+    await start(studio, key, Order(with_model=True))
 
 
 async def _check(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
     from cutesmith_server.generating import start
 
-    await start(studio, key, _candidates(argument, key))
+    await start(studio, key, Order("check", tuple(map(str, _candidates(argument, key)))))
 
 
 def _candidates(argument: dict[str, Any], key: ClassKey) -> list[Path]:
@@ -109,8 +116,45 @@ def _candidates(argument: dict[str, Any], key: ClassKey) -> list[Path]:
 
 
 async def _cancel(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
-    if not studio.jobs.cancel(key):
+    from cutesmith_server.pausing import drop
+
+    if not studio.jobs.cancel(key) and not drop(studio, key):
         raise RefusedError(f"No kernel is being made for {key.qualname}.")
+
+
+async def _pause(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    if not studio.jobs.pause(key):
+        raise RefusedError(f"No kernel is being made for {key.qualname}: there is nothing to pause.")
+
+
+async def _resume(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    from cutesmith_server.pausing import resume
+
+    await resume(studio, key)
+
+
+async def _revalidate(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    from cutesmith_server.generating import revalidation, start
+
+    await start(studio, key, revalidation(studio, key))
+
+
+async def _allow_lowered(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    from cutesmith_server.allowing import allow_lowered
+
+    await allow_lowered(studio, key)
+
+
+async def _watch(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    studio.watch.mark(key, on=True)
+    if studio.settings_of(key.path).watch == "off":
+        studio.client.say(f'{key.qualname} is marked; it is watched once cutesmith.watch is "marked" or "all".')
+    studio.tell_lenses()
+
+
+async def _unwatch(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    studio.watch.mark(key, on=False)
+    studio.tell_lenses()
 
 
 async def _accept(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:

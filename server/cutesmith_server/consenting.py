@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from cutesmith_server.agent_process import ConsentAsked
 from cutesmith_server.errors import RefusedError
 from cutesmith_server.jobs import ClassKey
+from cutesmith_server.orders import Order
 
 if TYPE_CHECKING:
     from cutesmith_server.studio import Studio
@@ -43,7 +44,7 @@ class Consents:
             return
         try:
             await asyncio.to_thread(_grant, key.path, event.host)
-            await start(self._studio, key, with_model=True)
+            await start(self._studio, key, Order(with_model=True))
         except STORE_ERRORS as error:
             self._studio.client.refuse(f"Your answer could not be kept ({error}): nothing was sent.")
         except RefusedError as refusal:

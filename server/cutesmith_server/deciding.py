@@ -85,10 +85,11 @@ async def remove(studio: Studio, key: ClassKey) -> None:
 async def add_inputs(studio: Studio, key: ClassKey) -> None:
     """Adds example inputs at the end of the file. Raises RefusedError or EditRefusedError."""
     from cutesmith_server.inputs_stub import add_inputs as edits_for
-    from cutesmith_server.lsp_edits import edit_of
+    from cutesmith_server.lsp_edits import Form, edit_of
 
     edits = edits_for(studio.outline(key.path), key.qualname)
-    edit = edit_of(studio.uri(key.path), studio.text(key.path), studio.documents.at(key.path), edits, studio.client)
+    form = Form.of(studio.client)
+    edit = edit_of(studio.uri(key.path), studio.text(key.path), studio.documents.at(key.path), edits, form)
     await ask_editor(studio, edit, f"Add example inputs for {key.qualname}")
 
 
@@ -145,16 +146,17 @@ async def _accepts_unproved(studio: Studio, key: ClassKey) -> bool:
 
 async def _apply(studio: Studio, change: Change, label: str) -> None:
     """One edit where the editor can create and delete files in it; else the kernel's file is ours to write."""
-    from cutesmith_server.lsp_edits import edit_of, whole_edit
+    from cutesmith_server.lsp_edits import Form, change_of, whole_edit
 
+    form = Form.of(studio.client, confirm=studio.settings_of(change.module).confirm_edits)
     uri, text, document = studio.uri(change.module), studio.text(change.module), studio.documents.at(change.module)
     needed = [_CREATE] * (change.write is not None) + [_DELETE] * change.delete
     if all(studio.client.edits_files(kind) for kind in needed):
-        await ask_editor(studio, whole_edit(change, uri, text, document, studio.client), label)
+        await ask_editor(studio, whole_edit(change, uri, text, document, form), label)
         _put_on_disk(change)
         return
     with _kernel_written(change):
-        await ask_editor(studio, edit_of(uri, text, document, change.edits, studio.client), label)
+        await ask_editor(studio, change_of(change, uri, text, document, form), label)
     if change.delete:
         change.kernel.unlink(missing_ok=True)
 

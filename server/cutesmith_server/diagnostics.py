@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from cutesmith_evaluator.types import Finding
 
 NO_INPUTS = "no-inputs"
+LOWERED = "lowered-precision"
+OUTDATED = ("kernel-stale", "kernel-edited")
 _MOST = 5  # of one class
 
 
@@ -76,7 +78,13 @@ def _entries(view: ClassView, outline: Outline) -> list[_Entry]:
         case "stale":
             return [(information, "kernel-stale", view.message, [])]
         case "accepted" if view.drift:
-            return [(warning, "kernel-edited", view.drift, [])]
+            return [(warning, "kernel-edited", view.drift, []), *_failures(view, outline)]
+    return _failures(view, outline)
+
+
+def _failures(view: ClassView, outline: Outline) -> list[_Entry]:
+    """What the last job on the class, as it is, found wrong."""
+    warning, outcome = types.DiagnosticSeverity.Warning, view.outcome
     if outcome is None or outcome.succeeded or view.session.running is not None:
         return []
     findings = [finding for finding in errors_of(outcome) if not _is_settled(finding, view, outline)]

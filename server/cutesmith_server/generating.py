@@ -1,4 +1,4 @@
-"""Starting jobs: generate a kernel for a class, or validate a kernel that somebody wrote against it."""
+"""Starting jobs: generate a kernel for a class, validate kernels against it, prove again what was proved once."""
 
 from __future__ import annotations
 
@@ -14,38 +14,68 @@ from cutesmith_evaluator.types import Task
 from cutesmith_server import sessions
 from cutesmith_server.errors import RefusedError
 from cutesmith_server.jobs import ClassKey
-from cutesmith_server.sessions import Kind, Session
+from cutesmith_server.orders import Order, Priority
+from cutesmith_server.sessions import Session
 
 if TYPE_CHECKING:
     from cutesmith_agent.source.outline import ModuleClass
     from cutesmith_server.studio import Studio
 
 
-async def start(studio: Studio, key: ClassKey, candidates: Sequence[Path] = (), *, with_model: bool = False) -> None:
-    """Starts a job: `optimize` (`with_model`: a language model goes on from what the recipes found), or `check` of the
-    candidates. Raises RefusedError."""
-    kind: Kind = "check" if candidates else "optimize"
-    _require_startable(studio, key)
+async def start(studio: Studio, key: ClassKey, order: Order) -> None:
+    """Starts the job that was ordered, after the trust question. Raises RefusedError."""
+    require_startable(studio, key)
     await _require_trust(studio, key)
-    _require_startable(studio, key)  # the user may have gone on while asked
+    require_startable(studio, key)  # the user may have gone on while asked
+    begin(studio, key, order)
+    await studio.bars.begin(key, _title(key, order), studio.jobs.runs)
+
+
+def begin(studio: Studio, key: ClassKey, order: Order) -> None:
+    """Starts it at once: the folder is trusted, and nothing is in the way."""
     digest = studio.outline(key.path).digest(key.qualname)
     assert digest is not None
-    job = replace(_job(studio, key, kind, candidates), proposer="llm" if with_model else "auto")
+    job = _job(studio, key, order)
     before = studio.sessions.get(key, Session())
-    studio.sessions[key] = sessions.started(before, kind, digest, queued=studio.jobs.would_queue())
-    studio.logs.begin(key, f"{kind} {key.path}::{key.qualname} (device {job.device})")
-    studio.jobs.submit(key, job)
+    studio.sessions[key] = sessions.started(before, order.kind, digest, queued=studio.jobs.would_queue(job))
+    studio.orders[key] = order
+    studio.pending.keep(key, order)
+    studio.logs.begin(key, f"{order.kind} {key.path}::{key.qualname} (device {job.device})")
+    studio.jobs.submit(key, job, order.priority)
     studio.refresh(key.path)
-    await studio.bars.begin(key, _title(key, candidates), studio.jobs.runs)
 
 
-def _title(key: ClassKey, candidates: Sequence[Path]) -> str:
-    if not candidates:
+def revalidation(studio: Studio, key: ClassKey) -> Order:
+    """The order to prove again what is known of a class that has changed: its kernel on offer, else the accepted one.
+    Raises RefusedError."""
+    view = studio.view(key)
+    stale = sessions.on_offer(view.session, has_kernel=view.has_kernel)
+    if view.state == "stale" and stale is not None and stale.report is not None and stale.report.kernel is not None:
+        if view.session.changed_outside:
+            raise RefusedError(view.message)
+        kernel = stale.report.kernel
+        folder = studio.scratch / (stale.best.id if stale.best else "kernel")
+        folder.mkdir(exist_ok=True)
+        path = folder / Path(kernel.path).name
+        path.write_bytes(kernel.source.encode("utf-8", "surrogatepass"))
+        return Order("revalidate", (str(path),))
+    if view.found is not None and view.found.kernel is not None:
+        path = key.path.with_name(f"{view.found.kernel}.py")
+        if path.is_file():
+            return Order("check", (str(path),))
+    raise RefusedError(f"There is no kernel of {key.qualname} to validate again: generate one.")
+
+
+def _title(key: ClassKey, order: Order) -> str:
+    names: Sequence[str] = [Path(each).name for each in order.candidates]
+    if not names:
         return f"CuTe kernel for {key.qualname}"
-    return f"Validating {candidates[0].name if len(candidates) == 1 else f'{len(candidates)} kernels'}"
+    again = " again" if order.kind == "revalidate" else ""
+    return f"Validating {names[0] if len(names) == 1 else f'{len(names)} kernels'}{again}"
 
 
-def _require_startable(studio: Studio, key: ClassKey) -> None:
+def require_startable(studio: Studio, key: ClassKey) -> None:
+    """Raises RefusedError where no job can be started on the class."""
     if studio.jobs.runs(key):
         raise RefusedError(f"A kernel for {key.qualname} is being made already: wait for it or cancel it.")
     found = studio.outline(key.path).named(key.qualname)
@@ -71,23 +101,32 @@ def _require_forward(found: ModuleClass, key: ClassKey) -> None:
 
 async def _require_trust(studio: Studio, key: ClassKey) -> None:
     folder = studio.folder_of(key.path)
-    if not await studio.trust.allows(folder, client_says=studio.settings.trusted):
+    if not await studio.trust.allows(folder, client_says=studio.configuration.trusted):
         raise RefusedError(
             f"Nothing was run: the folder {folder} is not trusted. Trust it, then generate the kernel again."
         )
 
 
-def _job(studio: Studio, key: ClassKey, kind: Kind, candidates: Sequence[Path]) -> Job:
-    settings = studio.settings
+def _job(studio: Studio, key: ClassKey, order: Order) -> Job:
+    settings = studio.settings_of(key.path)
     interpreter = Path(settings.interpreter).expanduser() if settings.interpreter else Path(sys.executable)
-    return Job(
-        kind=kind,
+    job = Job(
+        kind=order.kind,
         task=Task(str(key.path), key.qualname),
         workspace=str(workspace_root(key.path)),
         interpreter=str(interpreter),
         source=studio.unsaved_text(key.path),
-        candidates=tuple(map(str, candidates)),
+        candidates=order.candidates,
         archs=settings.archs,
         device=settings.device,
         resume=True,
+        allow_lowered=order.allow_lowered,
     )
+    return replace(job, proposer=_proposer(order))
+
+
+def _proposer(order: Order) -> str:
+    """A job that nobody asked for just now asks no model."""
+    if order.with_model:
+        return "llm"
+    return "auto" if order.priority is Priority.ASKED else "recipes"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _STATES = {
     "idle": "no CuTe kernel yet",
     "running": "a CuTe kernel is being made",
+    "paused": "its CuTe kernel is half made",
     "ready": "a CuTe kernel is ready",
     "compiled": "a CuTe kernel was compiled, not run",
     "failed": "no CuTe kernel",

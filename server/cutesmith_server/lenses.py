@@ -20,7 +20,7 @@ def lenses(view: ClassView, text: Text) -> list[types.CodeLens]:
     line = text.range_of(view.found.name_range.start, view.found.name_range.end)
     return [
         types.CodeLens(line, types.Command(title, command, arguments=[view.argument()]))
-        for title, command in _entries(view)
+        for title, command in (*_entries(view), *_watch(view))
     ]
 
 
@@ -30,7 +30,10 @@ def _entries(view: ClassView) -> list[tuple[str, str]]:
         case "idle" | "cancelled":
             return [("Generate CuTe kernel", protocol.GENERATE)]
         case "running":
-            return [(_short(_progress(view)), protocol.REVIEW), ("Cancel", protocol.CANCEL)]
+            shown = (_short(_progress(view)), protocol.REVIEW)
+            return [shown, ("Pause", protocol.PAUSE), ("Cancel", protocol.CANCEL)]
+        case "paused":
+            return [("CuTe kernel paused: resume", protocol.RESUME), ("Cancel", protocol.CANCEL)]
         case "ready" | "compiled":
             shown = (view.message, protocol.REVIEW)
             return [shown, *decide] if view.outcome and view.outcome.is_proposal else [shown]
@@ -38,12 +41,29 @@ def _entries(view: ClassView) -> list[tuple[str, str]]:
             return [(_short(f"No CuTe kernel: {view.message}"), protocol.REVIEW), ("Try again", protocol.GENERATE)]
         case "accepted":
             note = "CuTe kernel (edited since it was proved)" if view.drift else "CuTe kernel"
-            return [(note, protocol.REVIEW), ("Remove", protocol.REMOVE)]
+            again = [("Validate again", protocol.REVALIDATE)] if view.needs_revalidation else []
+            return [(note, protocol.REVIEW), *again, ("Remove", protocol.REMOVE)]
         case "reference":
             written = ("Reference written from the docstring: review it", protocol.REVIEW)
             return [written, ("Approve", protocol.APPROVE), ("Reject", protocol.REJECT)]
         case "stale":
-            return [("CuTe kernel out of date: generate again", protocol.GENERATE), ("Reject", protocol.REJECT)]
+            return _stale(view)
+
+
+def _stale(view: ClassView) -> list[tuple[str, str]]:
+    rest = [("Generate again", protocol.GENERATE), ("Reject", protocol.REJECT)]
+    if view.needs_revalidation:
+        return [("CuTe kernel out of date: validate it again", protocol.REVALIDATE), *rest]
+    note = "CuTe kernel not right for the class as it is" if view.refuted else "CuTe kernel out of date"
+    return [(note, protocol.REVIEW), *rest]
+
+
+def _watch(view: ClassView) -> list[tuple[str, str]]:
+    """Where classes are watched by name: for those that have something to watch."""
+    if view.is_marked:
+        return [("Watched: stop", protocol.UNWATCH)]
+    is_worth_it = view.is_marked is False and view.state in ("ready", "compiled", "accepted", "stale")
+    return [("Watch", protocol.WATCH)] if is_worth_it else []
 
 
 def _progress(view: ClassView) -> str:

@@ -23,6 +23,12 @@ ADD_INPUTS = "cutesmith.addInputs"
 ACCEPT_FILE = "cutesmith.acceptFile"
 SHOW_JOB_LOG = "cutesmith.showJobLog"
 APPROVE = "cutesmith.approve"
+PAUSE = "cutesmith.pause"
+RESUME = "cutesmith.resume"
+REVALIDATE = "cutesmith.revalidate"
+ALLOW_LOWERED = "cutesmith.allowLowered"
+WATCH = "cutesmith.watch"
+UNWATCH = "cutesmith.unwatch"
 COMMANDS = (
     GENERATE,
     IMPROVE,
@@ -36,6 +42,12 @@ COMMANDS = (
     ADD_INPUTS,
     SHOW_JOB_LOG,
     APPROVE,
+    PAUSE,
+    RESUME,
+    REVALIDATE,
+    ALLOW_LOWERED,
+    WATCH,
+    UNWATCH,
 )
 
 JOBS = "cutesmith/jobs"
@@ -43,9 +55,20 @@ JOB_CHANGED = "cutesmith/jobChanged"
 METHODS = (JOBS, JOB_CHANGED)
 SERVER_STATUS = "experimental/serverStatus"  # as rust-analyzer has it
 
-SETTINGS = ("interpreter", "device", "archs", "trusted")
+SETTINGS = (
+    "interpreter",
+    "device",
+    "archs",
+    "watch",
+    "watchRegenerates",
+    "watchMinutes",
+    "confirmEdits",
+    "trusted",
+)
 
-State = Literal["idle", "running", "ready", "compiled", "failed", "accepted", "stale", "cancelled", "reference"]
+State = Literal[
+    "idle", "running", "paused", "ready", "compiled", "failed", "accepted", "stale", "cancelled", "reference"
+]
 
 
 @dataclass(frozen=True)

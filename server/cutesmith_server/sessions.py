@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from cutesmith_server.agent_process import CandidateJudged, ConsentAsked, Died, Done, StageReached
-from cutesmith_server.jobs import JobEvent
+from cutesmith_server.jobs import JobEvent, Paused
+from cutesmith_server.orders import Kind
 from cutesmith_server.protocol import State
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from cutesmith_evaluator.types import Candidate
     from cutesmith_server.report import Report
 
-Kind = Literal["optimize", "check"]
 Decided = Literal["accepting", "arriving", "accepted", "rejected", "removed"]
 
 
@@ -66,18 +66,21 @@ class Session:
     """One class. `changed_outside`: its file changed on disk under the editor's buffer. `decided`: what the user did
     with the outcome, which is on offer no more; but one that was accepted is again when its kernel is not in the class
     (the edit was undone, or the kernel removed). "accepting": the editor was asked to make the edit. "arriving": it
-    said that it has, and has not sent the text yet."""
+    said that it has, and has not sent the text yet. `refuted`: the last try to validate a stale kernel again, which
+    failed."""
 
     running: Running | None = None
     outcome: Outcome | None = None
     was_cancelled: bool = False
+    is_paused: bool = False
     changed_outside: bool = False
     decided: Decided | None = None
+    refuted: Outcome | None = None
 
 
 def started(session: Session, kind: Kind, digest: str, *, queued: bool) -> Session:
     stage, message = ("queued", "waiting for another job to end") if queued else ("starting", "")
-    return replace(session, running=Running(kind, digest, stage, message), was_cancelled=False)
+    return replace(session, running=Running(kind, digest, stage, message), was_cancelled=False, is_paused=False)
 
 
 def after(session: Session, event: JobEvent) -> Session:
@@ -96,14 +99,26 @@ def after(session: Session, event: JobEvent) -> Session:
             return _ended(session, _outcome(running.kind, running.digest, event.report))
         case Died(message):
             return _ended(session, Outcome(running.kind, running.digest, message))
+        case Paused():
+            return replace(session, running=None, is_paused=True)
         case _:  # cancelled: what was on offer before still is
             kept = session.outcome if session.outcome is not None and _is_offer(session.outcome) else None
             return replace(session, running=None, was_cancelled=True, outcome=kept)
 
 
-def restored(kind: Kind, digest: str, report: dict[str, Any], *, decided: Decided | None) -> Session | None:
+def paused(session: Session) -> Session:
+    """A job on the class was interrupted by the end of an earlier server, and can go on."""
+    return session if session.running is not None else replace(session, is_paused=True)
+
+
+def dropped(session: Session) -> Session:
+    """The paused job is not to go on."""
+    return replace(session, is_paused=False, was_cancelled=True)
+
+
+def restored(digest: str, report: dict[str, Any], *, decided: Decided | None) -> Session | None:
     """The session of a job that ended before this server began; None when it made nothing to decide on."""
-    outcome = _outcome(kind, digest, report)
+    outcome = _outcome("optimize", digest, report)
     return Session(outcome=outcome, decided=decided) if _is_offer(outcome) else None
 
 
@@ -134,7 +149,9 @@ def seen_on_disk(session: Session, *, differs: bool) -> Session:
 
 
 def _ended(session: Session, outcome: Outcome) -> Session:
-    return replace(session, running=None, outcome=outcome, decided=None, changed_outside=False)
+    if outcome.kind == "revalidate" and not outcome.is_proposal and session.outcome is not None:
+        return replace(session, running=None, refuted=outcome)  # undoing the edit makes the kernel good again
+    return replace(session, running=None, outcome=outcome, decided=None, changed_outside=False, refuted=None)
 
 
 def _outcome(kind: Kind, digest: str, data: dict[str, Any]) -> Outcome:
@@ -152,6 +169,8 @@ def state_of(session: Session, *, digest: str | None, has_kernel: bool) -> State
     """`digest` is the class's now; None when the file no longer has the class."""
     if session.running is not None:
         return "running"
+    if session.is_paused:
+        return "paused"
     outcome = on_offer(session, has_kernel=has_kernel)
     if outcome is not None and outcome.is_proposal:
         return _state_on_offer(session, outcome, digest)

@@ -12,16 +12,21 @@ from typing import TYPE_CHECKING, Any
 from cutesmith_server import sessions, uris
 from cutesmith_server.agent_process import ConsentAsked
 from cutesmith_server.client import Client
+from cutesmith_server.configuration import Configuration
 from cutesmith_server.consenting import Consents
 from cutesmith_server.documents import Document, Documents, Text
 from cutesmith_server.drift import content_id, drift_of
 from cutesmith_server.errors import RefusedError
 from cutesmith_server.job_logs import JobLogs
-from cutesmith_server.jobs import ClassKey, JobEvent, Supervisor
+from cutesmith_server.jobs import Cancelled, ClassKey, JobEvent, Paused, Supervisor
+from cutesmith_server.module_watch import ModuleWatch
+from cutesmith_server.orders import Order
 from cutesmith_server.outlines import Outline, Outlines, outline_of_file
+from cutesmith_server.pending import PendingJobs
 from cutesmith_server.progress import ProgressBars
+from cutesmith_server.restoring import Restoring
 from cutesmith_server.sessions import Session
-from cutesmith_server.settings import Settings
+from cutesmith_server.settings import Settings, Watch
 from cutesmith_server.telling import Telling
 from cutesmith_server.trust import TrustGate
 from cutesmith_server.views import ClassView
@@ -32,7 +37,6 @@ if TYPE_CHECKING:
     from cutesmith_agent.source.outline import ModuleClass
     from cutesmith_agent.store.store import Choice, Decision
     from cutesmith_server.folder_watcher import FolderWatcher
-    from cutesmith_server.records import Record
 
 log = logging.getLogger(__name__)
 
@@ -46,13 +50,16 @@ class Studio:
         self._server = server
         self.client = Client(server)
         self.documents = Documents()
-        self.settings = Settings()
+        self.configuration = Configuration(self.client.refuse)
         self.jobs = Supervisor(self._job_event)
         self.bars = ProgressBars(server, self.client)
         self.logs = JobLogs()
         self.trust = TrustGate(self._ask_for_trust)
         self._consents = Consents(self)
         self.sessions: dict[ClassKey, Session] = {}
+        self.orders: dict[ClassKey, Order] = {}  # what the class's last job was to do
+        self.pending = PendingJobs()
+        self.watch = ModuleWatch(self)
         self.accepted: dict[ClassKey, Decision] = {}
         self._telling = Telling(server, self.client)
         self._outlines = Outlines()
@@ -60,7 +67,7 @@ class Studio:
         self.leaving: asyncio.Future[None] | None = None
         self._watcher: FolderWatcher | None = None
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
-        self._restoring: set[asyncio.Task[None]] = set()
+        self._restoring = Restoring(self)
         self._refreshes: dict[Path, asyncio.TimerHandle] = {}
 
     # Reading
@@ -97,21 +104,23 @@ class Studio:
         outline = None
         with contextlib.suppress(RefusedError):
             outline = self.outline(key.path)
-        return self._view(key, outline, outline.named(key.qualname) if outline else None)
+        watch = self.settings_of(key.path).watch
+        return self._view(key, outline, outline.named(key.qualname) if outline else None, watch)
 
-    def _view(self, key: ClassKey, outline: Outline | None, found: ModuleClass | None) -> ClassView:
+    def _view(self, key: ClassKey, outline: Outline | None, found: ModuleClass | None, watch: Watch) -> ClassView:
         session = self.sessions.get(key, Session())
         accepted = self.accepted.get(key) if found is not None and found.has_kernel else None
         asked_for = session.outcome is not None or accepted is not None
         digest = outline.digest(key.qualname) if outline is not None and asked_for else None
         drift = drift_of(key, found, accepted, digest) if found is not None and found.has_kernel else ""
         accepted_id = accepted.candidate if accepted else None
-        return ClassView(self.uri(key.path), key, found, session, digest, drift, accepted_id)
+        marked = self.watch.is_marked(key) if watch == "marked" else None
+        return ClassView(self.uri(key.path), key, found, session, digest, drift, accepted_id, marked)
 
     def views(self, document: Document) -> list[ClassView]:
         """Every module class of an open file, in text order."""
-        outline = self._outlines.of(document)
-        return [self._view(ClassKey(document.path, found.qualname), outline, found) for found in outline.classes]
+        outline, watch = self._outlines.of(document), self.settings_of(document.path).watch
+        return [self._view(ClassKey(document.path, each.qualname), outline, each, watch) for each in outline.classes]
 
     def known(self) -> list[ClassView]:
         """Every class that something became of."""
@@ -125,39 +134,22 @@ class Studio:
         around = [folder for folder in candidates if folder is not None and path.is_relative_to(folder)]
         return max(around, key=lambda folder: len(folder.parts), default=path.parent)
 
+    def settings_of(self, path: Path) -> Settings:
+        """The settings that hold for a file."""
+        return self.configuration.of(path)
+
+    def is_trusted(self, path: Path) -> bool:
+        """Whether the file's code may run, as far as is known without a question."""
+        return self.trust.is_given(self.folder_of(path), client_says=self.configuration.trusted)
+
     # Changing
 
     def opened(self, document: Document) -> None:
         if self._watcher is not None:
             self._watcher.add(document.path.parent)
+        self.settings_of(document.path)  # says what of them is wrong
         self.refresh(document.path)
-        self._restoring.add(task := asyncio.create_task(self._restore(document)))
-        task.add_done_callback(self._restoring.discard)
-
-    async def _restore(self, document: Document) -> None:
-        """What earlier servers and the command line left of the file's classes."""
-        from cutesmith_server.records import STORE_ERRORS, read_records
-
-        names = [found.qualname for found in self._outlines.of(document).classes]
-        try:
-            records = await asyncio.to_thread(read_records, document.path, names)
-        except STORE_ERRORS as error:
-            log.warning("cannot read what is stored about %s: %s", document.path, error)
-            return
-        for name, record in records.items():
-            self._take(ClassKey(document.path, name), record)
-        self.refresh(document.path)
-
-    def _take(self, key: ClassKey, record: Record) -> None:
-        if record.accepted is not None:
-            self.accepted.setdefault(key, record.accepted)
-        job = record.job
-        if job is None or job.class_hash is None or key in self.sessions:
-            return
-        kind = "check" if job.kind == "check" else "optimize"
-        session = sessions.restored(kind, job.class_hash, job.report, decided=record.decided)
-        if session is not None:
-            self.sessions[key] = session
+        self._restoring.begin(document)
 
     def record(self, key: ClassKey, choice: Choice, **about: Any) -> None:
         """Remembers a decision, in the store too; the edit it is about has been made."""
@@ -171,6 +163,10 @@ class Studio:
             return
         if choice == "accepted":
             self.accepted[key] = decision
+
+    def saved(self, document: Document) -> None:
+        self.refresh(document.path)
+        self.watch.saved(document)
 
     def edited(self, document: Document) -> None:
         """Looks at the file once the typing pauses."""
@@ -213,6 +209,9 @@ class Studio:
         self.sessions[key] = session
         self.refresh(key.path)
 
+    def tell_lenses(self) -> None:
+        self._telling.refresh_lenses_soon()
+
     def changed_on_disk(self, path: Path) -> None:
         """The file is another than it was, and the editor may not know."""
         document = self.documents.at(path)
@@ -253,13 +252,20 @@ class Studio:
         if session.running is not None:
             running = session.running
             self.bars.report(key, f"{running.stage}: {running.message}", running.fraction)
+            self.watch.noted(key, event)
         else:
-            view = self.view(key)
-            self.bars.end(key, view.message or view.state)
-            self._note_validated(key, view)
-            self._consents.ended(key)
-            self._publish_kernels()
+            self._job_ended(key, event)
         self.refresh(key.path)
+
+    def _job_ended(self, key: ClassKey, event: JobEvent) -> None:
+        if not isinstance(event, Paused) and not self.is_closed:
+            self.pending.forget(key)
+        view = self.view(key)
+        self.bars.end(key, view.message or view.state)
+        self._note_validated(key, view)
+        self._consents.ended(key)
+        self._publish_kernels()
+        self.watch.ended(key, finished=not isinstance(event, Paused | Cancelled))
 
     def _publish_kernels(self) -> None:
         from cutesmith_server.publishing import is_kernel

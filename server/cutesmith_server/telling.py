@@ -38,7 +38,7 @@ class Telling:
             self._states[key] = state
             self._server.protocol.notify(protocol.JOB_CHANGED, state.as_wire())
         if news:
-            self._refresh_lenses_soon()
+            self.refresh_lenses_soon()
             self._tell_status()
 
     def _tell_status(self) -> None:
@@ -55,7 +55,7 @@ class Telling:
             self._published[uri] = found
             self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found))
 
-    def _refresh_lenses_soon(self) -> None:
+    def refresh_lenses_soon(self) -> None:
         loop = asyncio.get_running_loop()
         if self._lens_refresh is None or self._lens_refresh.when() <= loop.time():
             self._lens_refresh = loop.call_later(_LENS_REFRESH_S, self._client.refresh)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
-import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from cutesmith_server.files import write_atomically
-
-log = logging.getLogger(__name__)
+from cutesmith_server.remembered import Remembered
+from cutesmith_server.state_folder import state_folder
 
 Ask = Callable[[Path], Awaitable[bool]]
 
@@ -21,20 +17,23 @@ class TrustGate:
 
     def __init__(self, ask: Ask, record: Path | None = None) -> None:
         self._ask = ask
-        self._record = record or _default_record()
-        self._allowed: set[Path] = set()
+        self._folders = Remembered(record or state_folder() / "trust.json", "folders")
         self._asking: dict[Path, asyncio.Future[bool]] = {}
 
-    async def allows(self, folder: Path, *, client_says: bool | None) -> bool:
-        """Whether code of `folder` may run. A client with a trust of its own is believed either way."""
+    def is_given(self, folder: Path, *, client_says: bool | None) -> bool:
+        """Whether code of `folder` may run, without asking. A client with a trust of its own is believed either way."""
         if client_says is not None:
             return client_says
+        return any(folder.resolve().is_relative_to(known) for known in self._folders.names())
+
+    async def allows(self, folder: Path, *, client_says: bool | None) -> bool:
+        """Whether code of `folder` may run; asks where nothing is known."""
+        if client_says is not None or self.is_given(folder, client_says=client_says):
+            return client_says is not False
         folder = folder.resolve()
-        if any(folder.is_relative_to(known) for known in self._allowed | self._remembered()):
-            return True
         allowed = await self._ask_once(folder)
         if allowed:
-            self._remember(folder)
+            self._folders.add(str(folder))
         return allowed
 
     async def _ask_once(self, folder: Path) -> bool:
@@ -46,26 +45,3 @@ class TrustGate:
         finally:
             if question.done():
                 self._asking.pop(folder, None)
-
-    def _remembered(self) -> set[Path]:
-        try:
-            return {Path(folder) for folder in json.loads(self._record.read_bytes())["folders"]}
-        except FileNotFoundError:
-            return set()
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            log.warning("cannot read %s (%s): every folder will be asked about", self._record, error)
-            return set()
-
-    def _remember(self, folder: Path) -> None:
-        self._allowed.add(folder)
-        folders = sorted(str(known) for known in self._remembered() | {folder})
-        try:
-            self._record.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self._record, (json.dumps({"folders": folders}, indent=1) + "\n").encode(), mode=0o600)
-        except OSError as error:
-            log.warning("cannot write %s (%s): the answer holds until the server ends", self._record, error)
-
-
-def _default_record() -> Path:
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "cutesmith" / "trust.json"

@@ -26,6 +26,7 @@ class ClassView:
     digest: str | None
     drift: str = ""
     accepted: str | None = None  # id of the candidate that was accepted
+    is_marked: bool | None = None  # for watching; None where classes are not watched by name
 
     @property
     def state(self) -> State:
@@ -57,6 +58,8 @@ class ClassView:
         match self.state:
             case "running" if session.running:
                 return session.running.message
+            case "paused":
+                return "paused: what it found out is kept, and the job goes on from there when it is resumed"
             case "ready" | "compiled" if self.outcome and self.outcome.best:
                 return wording.headline(self.outcome.best)
             case "failed" if self.outcome:
@@ -70,8 +73,26 @@ class ClassView:
             case _:
                 return ""
 
+    @property
+    def refuted(self) -> Outcome | None:
+        """The failed try to prove the kernel again for the class as it is."""
+        found = self.session.refuted
+        return found if found is not None and found.digest == self.digest else None
+
+    @property
+    def needs_revalidation(self) -> bool:
+        """Whether a kernel, on offer or accepted, was proved for another class or file than there is, and is not
+        known to be wrong."""
+        if self.state == "stale":
+            return not self.session.changed_outside and self.refuted is None
+        is_known = self.outcome is not None and not self.outcome.succeeded
+        return self.state == "accepted" and bool(self.drift) and not is_known
+
     def _why_stale(self) -> str:
         name = self.key.qualname
+        if self.refuted is not None:
+            why = failure_of(self.refuted).rstrip(".")
+            return f"The kernel is not right for {name} as it is now ({why}): generate it again."
         if self.session.changed_outside:
             return f"{self.key.path.name} was changed on disk since the kernel of {name} was proved: generate it again."
         return f"{name} has changed since its kernel was proved: generate it again."

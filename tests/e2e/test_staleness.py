@@ -27,11 +27,36 @@ async def test_changing_the_class_makes_its_kernel_stale_and_undoing_that_makes_
         session.type(uri, "0.5 * x", "0.6 * x")
         stale = await session.state("stale")
         assert "has changed since" in stale["message"]
-        assert await session.lenses(uri) == ["CuTe kernel out of date: generate again", "Reject"]
+        assert await session.lenses(uri) == ["CuTe kernel out of date: validate it again", "Generate again", "Reject"]
         assert await session.run("accept", uri, CLASS) is None
         assert "generate it again" in session.said()[-1]
         session.undo(uri)
         await session.state("compiled")
+
+
+async def test_a_stale_kernel_is_validated_again_and_on_offer_for_the_class_as_it_is(offered):
+    async with editor(offered, options=TRUSTED) as session:
+        session.answers = {"never run": "Accept"}
+        uri = await opened(session, offered / "new_gelu.py")
+        session.type(uri, "        inner =", "        # the same in other words\n        half = 0.5\n        inner =")
+        session.type(uri, "0.5 * x", "half * x")
+        await session.state("stale")
+        await session.until(lambda: any(each.code == "kernel-stale" for each in session.diagnostics(uri)))
+        fixes = [each["title"] for each in await session.actions(uri, "NewGELU(nn", ["quickfix"])]
+        assert fixes == ["Validate the kernel again", "Generate the kernel again"]
+        assert await session.run("revalidate", uri, CLASS), session.said()
+        again = await session.state("compiled", "stale", "failed")
+        assert again["state"] == "compiled", again
+        assert (again["best"]["origin"], again["best"]["stage"]) == ("recipe", "compile")
+    async with editor(offered, options=TRUSTED) as session:  # it is kept, for the class as it is
+        session.answers = {"never run": "Accept"}
+        uri = session.open(offered / "new_gelu.py")
+        await session.state("stale")
+        session.type(uri, "        inner =", "        # the same in other words\n        half = 0.5\n        inner =")
+        session.type(uri, "0.5 * x", "half * x")
+        await session.state("compiled")
+        assert (await session.run("accept", uri, CLASS) or {})["state"] == "accepted"
+        assert "half * x" in session.documents[uri].text
 
 
 async def test_changing_something_else_moves_the_edit_along(offered):

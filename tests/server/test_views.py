@@ -147,7 +147,7 @@ def test_a_running_job_shows_its_stage_and_its_best_so_far():
     assert (state.state, state.stage, state.message) == ("running", "compile", "compiling for sm_90a")
     assert state.best is not None
     assert state.best["id"] == PROVED.id
-    assert titles(view(session)) == ["compile: compiling for sm_90a · best 2.1× vs torch.compile", "Cancel"]
+    assert titles(view(session)) == ["compile: compiling for sm_90a · best 2.1× vs torch.compile", "Pause", "Cancel"]
 
 
 def test_an_accepted_kernel_that_drifted_warns():

@@ -11,6 +11,9 @@ const RUNS_USER_CODE: readonly string[] = [
   ServerCommand.improve,
   ServerCommand.check,
   ServerCommand.approve,
+  ServerCommand.resume,
+  ServerCommand.revalidate,
+  ServerCommand.allowLowered,
 ];
 
 /**

@@ -3,13 +3,15 @@ import { chooseInterpreter, installCommand, type Interpreter, probe, serverComma
 import type { Log } from './log';
 import type { ServerOptions } from './protocol';
 import type { SelectedInterpreter } from './pythonExtension';
-import { readSettings } from './settings';
+import { chosenSettings, readSettings } from './settings';
+
+export type LaunchOptions = ServerOptions & { readonly interpreter: string };
 
 /** Everything that starting a server needs. */
 export interface Launch {
   readonly command: readonly string[];
   readonly cwd: string | undefined;
-  readonly options: ServerOptions;
+  readonly options: LaunchOptions;
 }
 
 /** Why there is nothing to start: one sentence, and how to put it right where an installation would. */
@@ -60,9 +62,8 @@ export class Launcher {
   }
 }
 
-export function optionsWith(interpreter: string): ServerOptions {
-  const { device, archs } = readSettings(firstFolder());
-  return { interpreter, device, archs, trusted: vscode.workspace.isTrusted };
+export function optionsWith(interpreter: string): LaunchOptions {
+  return { interpreter, ...chosenSettings(firstFolder()), trusted: vscode.workspace.isTrusted };
 }
 
 function firstFolder(): vscode.WorkspaceFolder | undefined {

@@ -15,4 +15,11 @@ export const CLASS_COMMANDS: Readonly<Record<string, ServerCommand>> = {
   'cutesmith.removeHere': ServerCommand.remove,
   'cutesmith.cancelHere': ServerCommand.cancel,
   'cutesmith.reviewHere': ServerCommand.review,
+  'cutesmith.pauseHere': ServerCommand.pause,
+  'cutesmith.resumeHere': ServerCommand.resume,
+  'cutesmith.revalidateHere': ServerCommand.revalidate,
+  'cutesmith.acceptFileHere': ServerCommand.acceptFile,
+  'cutesmith.improveHere': ServerCommand.improve,
+  'cutesmith.watchHere': ServerCommand.watch,
+  'cutesmith.unwatchHere': ServerCommand.unwatch,
 };

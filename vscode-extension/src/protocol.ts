@@ -17,6 +17,12 @@ export const ServerCommand = {
   addInputs: 'cutesmith.addInputs',
   showJobLog: 'cutesmith.showJobLog',
   approve: 'cutesmith.approve',
+  pause: 'cutesmith.pause',
+  resume: 'cutesmith.resume',
+  revalidate: 'cutesmith.revalidate',
+  allowLowered: 'cutesmith.allowLowered',
+  watch: 'cutesmith.watch',
+  unwatch: 'cutesmith.unwatch',
 } as const;
 export type ServerCommand = (typeof ServerCommand)[keyof typeof ServerCommand];
 
@@ -38,7 +44,7 @@ export interface CheckRef extends ClassRef {
 }
 
 export type State =
-  'idle' | 'running' | 'ready' | 'compiled' | 'failed' | 'accepted' | 'stale' | 'cancelled' | 'reference';
+  'idle' | 'running' | 'paused' | 'ready' | 'compiled' | 'failed' | 'accepted' | 'stale' | 'cancelled' | 'reference';
 
 export interface JobState extends ClassRef {
   readonly state: State;
@@ -58,10 +64,17 @@ export interface JobsResult {
   readonly jobs: readonly JobState[];
 }
 
-/** `initializationOptions`, and the `cutesmith` section of the configuration. */
+/**
+ * `initializationOptions`, and the `cutesmith` section of the configuration. What the user did not set is left out: the
+ * project's pyproject.toml may say it, and the server has the defaults.
+ */
 export interface ServerOptions {
-  readonly interpreter: string;
-  readonly device: string;
-  readonly archs: readonly string[];
-  readonly trusted: boolean;
+  readonly interpreter?: string;
+  readonly device?: string;
+  readonly archs?: readonly string[];
+  readonly watch?: string;
+  readonly watchRegenerates?: boolean;
+  readonly watchMinutes?: number;
+  readonly confirmEdits?: boolean;
+  readonly trusted?: boolean;
 }

@@ -47,7 +47,16 @@ test('what decides which program runs is restricted in an untrusted workspace', 
 });
 
 test('the settings the server reads are contributed', () => {
-  const sent: ServerOptions = { interpreter: '', device: 'auto', archs: [], trusted: false };
+  const sent: Required<ServerOptions> = {
+    interpreter: '',
+    device: 'auto',
+    archs: [],
+    watch: 'off',
+    watchRegenerates: false,
+    watchMinutes: 10,
+    confirmEdits: false,
+    trusted: false,
+  };
   for (const name of Object.keys(sent).filter((each) => each !== 'trusted')) {
     assert.ok(`cutesmith.${name}` in manifest.contributes.configuration.properties, name);
   }
@@ -63,7 +72,7 @@ test('protocol.ts has the names of the server’s protocol.py, and no others', (
 });
 
 test('the states of a job are the server’s', () => {
-  const states = /^State = Literal\[(.*)\]$/m.exec(serverProtocol)?.[1];
+  const states = /^State = Literal\[([^\]]*)\]$/m.exec(serverProtocol)?.[1];
   const mirrored = /^export type State =([^;]*);$/m.exec(readFileSync('src/protocol.ts', 'utf8'))?.[1];
   assert.deepEqual(mirrored?.match(/\w+/g), states?.match(/\w+/g));
 });

@@ -227,14 +227,22 @@ class Store:
         remove_folders(folders)
 
     def latest(self, file: str, qualname: str, *, kind: str = "optimize") -> FinishedJob | None:
-        """The latest finished job of a kind on a class; a check of somebody's kernel offers none."""
+        """The latest finished job of a kind on a class; a check of somebody's kernel offers none. A revalidation counts
+        as the job whose kernel it proved again; one that failed leaves things as they were."""
         row = self._connection.execute(
-            "SELECT id, kind, class_hash, report, ended FROM jobs"
-            " WHERE file = ? AND qualname = ? AND kind = ? AND state = 'done'"
+            "SELECT id, kind, class_hash, report, ended FROM jobs WHERE file = ? AND qualname = ? AND state = 'done'"
+            " AND (kind = ? OR ? = 'optimize' AND kind = 'revalidate' AND json_extract(report, '$.best') IS NOT NULL)"
             " ORDER BY ended DESC, rowid DESC LIMIT 1",
-            (file_key(file), qualname, kind),
+            (file_key(file), qualname, kind, kind),
         ).fetchone()
         return FinishedJob(row[0], row[1], row[2], json.loads(row[3]), row[4]) if row else None
+
+    def known(self, candidate: str) -> Candidate | None:
+        """What was last found out about a source, in whatever job."""
+        row = self._connection.execute(
+            "SELECT record, path FROM candidates WHERE id = ? ORDER BY rowid DESC LIMIT 1", (candidate,)
+        ).fetchone()
+        return self._candidate(*row) if row else None
 
     def files(self) -> tuple[str, ...]:
         """The files of classes that a kernel was made for or a decision on one was taken, the first first."""
@@ -248,7 +256,7 @@ class Store:
         """Whether the source with this id was made for this class."""
         (known,) = self._connection.execute(
             "SELECT EXISTS (SELECT 1 FROM candidates JOIN jobs ON jobs.id = candidates.job"
-            " WHERE candidates.id = :id AND file = :file AND qualname = :name AND jobs.kind = 'optimize')"
+            " WHERE candidates.id = :id AND file = :file AND qualname = :name AND jobs.kind != 'check')"
             " OR EXISTS (SELECT 1 FROM decisions WHERE candidate = :id AND file = :file AND qualname = :name)",
             {"id": candidate, "file": file_key(file), "name": qualname},
         ).fetchone()

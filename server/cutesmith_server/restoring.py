@@ -1,0 +1,67 @@
+"""What earlier servers and the command line left of a file's classes, read when the file is opened."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from cutesmith_server import sessions
+from cutesmith_server.jobs import ClassKey
+from cutesmith_server.sessions import Session
+
+if TYPE_CHECKING:
+    from cutesmith_server.documents import Document
+    from cutesmith_server.records import Record
+    from cutesmith_server.studio import Studio
+
+log = logging.getLogger(__name__)
+
+
+class Restoring:
+    """Reads in a thread; what it found is taken on the event loop."""
+
+    def __init__(self, studio: Studio) -> None:
+        self._studio = studio
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, document: Document) -> None:
+        self._tasks.add(task := asyncio.create_task(self._restore(document)))
+        task.add_done_callback(self._tasks.discard)
+
+    async def _restore(self, document: Document) -> None:
+        from cutesmith_server.records import STORE_ERRORS, read_records
+
+        names = [found.qualname for found in self._studio.outline(document.path).classes]
+        try:
+            records = await asyncio.to_thread(read_records, document.path, names)
+        except STORE_ERRORS as error:
+            log.warning("cannot read what is stored about %s: %s", document.path, error)
+            records = {}
+        for name, record in records.items():
+            self._take(ClassKey(document.path, name), record)
+        self._take_interrupted(document, names)
+        self._studio.refresh(document.path)
+
+    def _take(self, key: ClassKey, record: Record) -> None:
+        studio = self._studio
+        if record.accepted is not None:
+            studio.accepted.setdefault(key, record.accepted)
+        job = record.job
+        if job is None or job.class_hash is None or key in studio.sessions:
+            return
+        session = sessions.restored(job.class_hash, job.report, decided=record.decided)
+        if session is not None:
+            studio.sessions[key] = session
+
+    def _take_interrupted(self, document: Document, names: list[str]) -> None:
+        """Jobs that an earlier server left go on when the user says so: opening a file runs nothing."""
+        studio = self._studio
+        if studio.is_closed:
+            return
+        for key, order in studio.pending.left_over(document.path).items():
+            if key.qualname in names and not studio.jobs.runs(key):
+                studio.orders[key] = order
+                studio.sessions[key] = sessions.paused(studio.sessions.get(key, Session()))
+            else:
+                studio.pending.forget(key)
