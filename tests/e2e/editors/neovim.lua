@@ -21,6 +21,7 @@ end
 
 local function lenses()
   vim.lsp.codelens.refresh({ bufnr = vim.fn.bufnr(file) })
+  vim.wait(10000, function() return #vim.lsp.codelens.get(vim.fn.bufnr(file)) > 0 end, 20)
   vim.wait(300)
   return vim.tbl_map(function(lens) return lens.command.title end, vim.lsp.codelens.get(vim.fn.bufnr(file)))
 end
