@@ -1,4 +1,4 @@
-"""What earlier servers and the command line left of a file's classes, read when the file is opened."""
+"""What earlier servers and the command line did with a file's classes: read when it is opened or changed on disk."""
 
 from __future__ import annotations
 
@@ -44,15 +44,27 @@ class Restoring:
         self._studio.refresh(document.path)
 
     def _take(self, key: ClassKey, record: Record) -> None:
-        studio = self._studio
-        if record.accepted is not None:
-            studio.accepted.setdefault(key, record.accepted)
-        job = record.job
-        if job is None or job.class_hash is None or key in studio.sessions:
+        """The store's word, unless this server's is newer."""
+        studio, session = self._studio, self._studio.sessions.get(key)
+        if session is not None and not sessions.is_settled(session):
             return
-        session = sessions.restored(job.class_hash, job.report, decided=record.decided)
-        if session is not None:
-            studio.sessions[key] = session
+        if record.decision is not None:
+            self._take_decision(key, record)
+        job = record.job
+        if job is None or job.class_hash is None:
+            return
+        if session is None or session.outcome is None or session.outcome.ended < job.ended:
+            found = sessions.restored(job.class_hash, job.report, job.ended, decided=record.decided)
+            if found is not None:
+                studio.sessions[key] = found
+        elif record.decided is not None and session.decided is None:
+            studio.sessions[key] = sessions.decided(session, record.decided)
+
+    def _take_decision(self, key: ClassKey, record: Record) -> None:
+        if record.accepted is not None:
+            self._studio.accepted[key] = record.accepted
+        else:
+            self._studio.accepted.pop(key, None)
 
     def _take_interrupted(self, document: Document, names: list[str]) -> None:
         """Jobs that an earlier server left go on when the user says so: opening a file runs nothing."""

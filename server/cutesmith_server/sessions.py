@@ -5,6 +5,7 @@ Pure: whether a proposal still fits is asked anew each time, so undoing an edit 
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,11 +36,13 @@ class Running:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The last job's end, for the class text it saw. `report` is None when the agent died."""
+    """The last job's end, for the class text it saw. `report` is None when the agent died. `ended`: seconds since the
+    epoch, not before the store's own time of it."""
 
     kind: Kind
     digest: str
     message: str
+    ended: float
     report: Report | None = None
     raw_best: dict[str, Any] | None = field(default=None, repr=False)
 
@@ -96,9 +99,9 @@ def after(session: Session, event: JobEvent) -> Session:
         case ConsentAsked():
             return session
         case Done():
-            return _ended(session, _outcome(running.kind, running.digest, event.report))
+            return _ended(session, _outcome(running.kind, running.digest, event.report, time.time()))
         case Died(message):
-            return _ended(session, Outcome(running.kind, running.digest, message))
+            return _ended(session, Outcome(running.kind, running.digest, message, time.time()))
         case Paused():
             return replace(session, running=None, is_paused=True)
         case _:  # cancelled: what was on offer before still is
@@ -116,10 +119,15 @@ def dropped(session: Session) -> Session:
     return replace(session, is_paused=False, was_cancelled=True)
 
 
-def restored(digest: str, report: dict[str, Any], *, decided: Decided | None) -> Session | None:
-    """The session of a job that ended before this server began; None when it made nothing to decide on."""
-    outcome = _outcome("optimize", digest, report)
+def restored(digest: str, report: dict[str, Any], ended: float, *, decided: Decided | None) -> Session | None:
+    """The session of a job that ended elsewhere; None when it made nothing to decide on."""
+    outcome = _outcome("optimize", digest, report, ended)
     return Session(outcome=outcome, decided=decided) if _is_offer(outcome) else None
+
+
+def is_settled(session: Session) -> bool:
+    """Whether nothing is on its way here, so that what was done elsewhere may be taken over."""
+    return session.running is None and not session.is_paused and session.decided not in ("accepting", "arriving")
 
 
 def decided(session: Session, choice: Decided) -> Session:
@@ -154,15 +162,15 @@ def _ended(session: Session, outcome: Outcome) -> Session:
     return replace(session, running=None, outcome=outcome, decided=None, changed_outside=False, refuted=None)
 
 
-def _outcome(kind: Kind, digest: str, data: dict[str, Any]) -> Outcome:
+def _outcome(kind: Kind, digest: str, data: dict[str, Any], ended: float) -> Outcome:
     from cutesmith_server.report import ReportError, read_report
 
     try:
         report = read_report(data)
     except ReportError as error:
-        return Outcome(kind, digest, str(error))
+        return Outcome(kind, digest, str(error), ended)
     raw_best = next((raw for raw in data.get("candidates", ()) if raw.get("id") == report.best), None)
-    return Outcome(kind, digest, report.stopped, report, raw_best)
+    return Outcome(kind, digest, report.stopped, ended, report, raw_best)
 
 
 def state_of(session: Session, *, digest: str | None, has_kernel: bool) -> State:

@@ -219,6 +219,8 @@ class Studio:
         for key in [key for key in self.sessions if key.path == path]:
             self.sessions[key] = sessions.seen_on_disk(self.sessions[key], differs=differs)
         self.refresh(path)
+        if document is not None:
+            self._restoring.begin(document)  # the command line may have accepted or removed a kernel
 
     def refresh(self, path: Path) -> None:
         """Brings the editor up to date on a file: states, lenses, diagnostics."""
