@@ -86,7 +86,11 @@ class ClassView:
         if self.state == "stale":
             return not self.session.changed_outside and self.refuted is None
         is_known = self.outcome is not None and not self.outcome.succeeded
-        return self.state == "accepted" and bool(self.drift) and not is_known
+        return self.state == "accepted" and bool(self.drift) and not is_known and self._has_kernel_file
+
+    @property
+    def _has_kernel_file(self) -> bool:
+        return self.found is not None and self.key.path.with_name(f"{self.found.kernel}.py").is_file()
 
     def _why_stale(self) -> str:
         name = self.key.qualname

@@ -57,7 +57,7 @@ async def test_an_edited_kernel_file_loses_its_verdict_and_is_never_deleted(offe
         (diagnostic,) = await session.until(lambda: session.diagnostics(uri))
         assert diagnostic.code == "kernel-edited"
         assert "no longer that of the file" in diagnostic.message
-        assert await session.lenses(uri) == ["CuTe kernel (edited since it was proved)", "Remove"]
+        assert await session.lenses(uri) == ["CuTe kernel (edited since it was proved)", "Validate again", "Remove"]
         assert await session.run("remove", uri, CLASS)
         assert kernel.read_text().endswith("# mine\n")
 
