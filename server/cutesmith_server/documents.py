@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from cutesmith_agent.source.positions import Encoding, Lines, Position
+from cutesmith_agent.source.positions import Encoding, Lines, Position, lines_of
 from cutesmith_server import uris
 
 
@@ -21,7 +21,7 @@ class Text:
 
     @cached_property
     def lines(self) -> Lines:
-        return Lines(self.content)
+        return lines_of(self.content)
 
     def offset_at(self, position: types.Position) -> int:
         return self.lines.offset(Position(position.line, position.character), self.encoding)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from cutesmith_agent.source.binding import bound_names
 from cutesmith_agent.source.edits import EditRefusedError
 from cutesmith_agent.source.guard import find_guard
 from cutesmith_agent.source.outline import class_nodes
@@ -30,26 +31,16 @@ def class_hash(text: str | Source, qualname: str) -> str:
 
 def used_by(source: Source, nodes: list[Node]) -> list[Node]:
     """The top-level statements that bind a name which the nodes use, or which those statements use in turn."""
-    binders = [(statement, set(_bound_names(source, statement))) for statement in source.statements()]
     wanted = {name for node in nodes for name in _names(source, node)}
-    used: dict[int, Node] = {}
-    while fresh := [(i, node) for i, (node, bound) in enumerate(binders) if i not in used and bound & wanted]:
-        used.update(fresh)
-        wanted |= {name for _, node in fresh for name in _names(source, node)}
-    return [used[i] for i in sorted(used)]
-
-
-def _bound_names(source: Source, statement: Node) -> Iterator[str]:
-    """The names that a top-level statement binds (kernel imports aside: they are ours)."""
-    if statement.type in ("import_statement", "import_from_statement"):
-        return
-    definition = statement.child_by_field_name("definition") or statement
-    name = definition.child_by_field_name("name")
-    if name is not None:
-        yield source.read(name)
-    elif statement.type == "expression_statement" and statement.named_children:
-        left = statement.named_children[0].child_by_field_name("left")
-        yield from _names(source, left) if left is not None else ()
+    used: dict[tuple[int, int], Node] = {}
+    while fresh := {
+        place: node
+        for place, node in source.binding(wanted)
+        if place not in used and not wanted.isdisjoint(bound_names(node, source.data))
+    }:
+        used |= fresh
+        wanted |= {name for node in fresh.values() for name in _names(source, node)}
+    return [used[place] for place in sorted(used)]
 
 
 def _names(source: Source, node: Node) -> Iterator[str]:

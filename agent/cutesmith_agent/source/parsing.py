@@ -14,7 +14,7 @@ from functools import cached_property
 from tree_sitter import Node
 
 from cutesmith_agent.source.pieces import Piece, cut
-from cutesmith_agent.source.positions import Lines, Span, to_bytes
+from cutesmith_agent.source.positions import Lines, Span, lines_of, to_bytes
 
 _LONE_CR = re.compile(rb"\r(?!\n)")
 
@@ -30,7 +30,7 @@ class Source:
 
     @cached_property
     def lines(self) -> Lines:
-        return Lines(self.text)
+        return lines_of(self.text)
 
     @cached_property
     def has_error(self) -> bool:
@@ -50,7 +50,7 @@ class Source:
     def _root(self, number: int) -> Node:
         """The root of a piece, at its place in the file."""
         if number not in self._roots:
-            tree = self.pieces[number].tree.copy()
+            tree = self.pieces[number].own_tree()
             tree.edit(0, 0, self._starts[number], (0, 0), (0, 0), (self._rows[number], 0))
             self._roots[number] = tree.root_node
         return self._roots[number]
@@ -68,6 +68,12 @@ class Source:
         for number, piece in enumerate(self.pieces):
             if not piece.kinds <= unneeded:
                 yield from self._root(number).named_children
+
+    def binding(self, names: set[str]) -> Iterator[tuple[tuple[int, int], Node]]:
+        """The top-level statements of pieces that bind one of the names, by their place in the order of all."""
+        for number, piece in enumerate(self.pieces):
+            if not piece.names.isdisjoint(names):
+                yield from (((number, at), node) for at, node in enumerate(self._root(number).named_children))
 
     def node_at(self, start: int, end: int) -> Node | None:
         """The smallest node around these bytes."""

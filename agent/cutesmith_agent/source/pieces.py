@@ -17,6 +17,8 @@ from functools import cache
 import tree_sitter_python
 from tree_sitter import Language, Parser, Tree
 
+from cutesmith_agent.source.binding import bound_names
+
 _MARGIN = re.compile(rb"\n(?=(?:class|def|async|import|from|if|try)\b|@)")
 _TOKEN = re.compile(
     rb"#[^\n]*"
@@ -30,19 +32,26 @@ _TOKEN = re.compile(
 _STATEMENT = re.compile(rb"\n(?=[^\s#])(?!(?:else|elif|except|finally)\b)")
 _LONGEST = len(b"\nfinally:")  # what that looks at
 _DEPTH = {b"(": 1, b"[": 1, b"{": 1, b")": -1, b"]": -1, b"}": -1}
+_SELDOM_READ = frozenset({"function_definition", "comment"})  # a tree is forty times its text
 _REACH = 1 << 15  # bytes within which a string or bracket must end that holds what looks like statements
 _TRIES = 16  # broken pieces after which no more such strings are looked for: each costs milliseconds
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One or more whole statements. The tree counts from the piece's first byte."""
+    """One or more whole statements. `kinds`: theirs, a decorated one as what is decorated. `names`: what they bind.
+    `tree` is None where it is seldom looked at: a large file's would take most of a server's memory."""
 
     data: bytes
-    tree: Tree
+    tree: Tree | None
     rows: int  # line ends in it
     has_error: bool
-    kinds: frozenset[str]  # of its statements; a decorated one counts as what is decorated
+    kinds: frozenset[str]
+    names: frozenset[str]
+
+    def own_tree(self) -> Tree:
+        """The caller's own tree, which counts from the piece's first byte."""
+        return self.tree.copy() if self.tree is not None else Parser(_language()).parse(self.data)
 
 
 def cut(data: bytes, known: Mapping[bytes, Piece]) -> tuple[Piece, ...]:
@@ -60,7 +69,9 @@ def _parsed(parser: Parser, content: bytes) -> Piece:
     tree = parser.parse(content)
     root = tree.root_node
     kinds = frozenset((node.child_by_field_name("definition") or node).type for node in root.named_children)
-    return Piece(content, tree, content.count(b"\n"), root.has_error, kinds)
+    names = frozenset(name for node in root.named_children for name in bound_names(node, content))
+    kept = None if kinds <= _SELDOM_READ else tree
+    return Piece(content, kept, content.count(b"\n"), root.has_error, kinds, names)
 
 
 @cache

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Literal
 
@@ -127,3 +127,9 @@ class Lines:
                 return span.start + index
             units += _width(char, encoding)
         return span.start + len(content)
+
+
+@lru_cache(maxsize=8)
+def lines_of(text: str) -> Lines:
+    """The lines of a text, counted once for all who hold it."""
+    return Lines(text)
