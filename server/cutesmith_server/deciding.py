@@ -100,6 +100,8 @@ def _on_offer(studio: Studio, key: ClassKey) -> Outcome:
         raise RefusedError(wording.nothing_to_accept(found, key.qualname, "generate one first"))
     if session.running is not None:
         raise RefusedError(f"A kernel for {key.qualname} is being made: wait for it or cancel it, then accept.")
+    if session.is_paused:
+        raise RefusedError(f"A job on {key.qualname} is paused: resume it or cancel it, then accept.")
     if session.changed_outside:
         raise RefusedError(studio.view(key).message)
     return outcome

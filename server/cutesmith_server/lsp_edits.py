@@ -60,7 +60,10 @@ def change_of(change: Change, uri: str, text: Text, document: Document | None, f
 
 def whole_edit(change: Change, uri: str, text: Text, document: Document | None, form: Form) -> types.WorkspaceEdit:
     """The module's hunks with the kernel's file created or deleted: one edit, and so one undo."""
-    steps = list(change_of(change, uri, text, document, form).document_changes or ())
+    edit = change_of(change, uri, text, document, form)
+    if change.write is None and not change.delete:
+        return edit
+    steps = list(edit.document_changes or ())
     kernel, purpose = uris.from_path(change.kernel), _KERNEL if form.annotations else None
     if change.write is not None:
         options = types.CreateFileOptions(overwrite=change.kernel.exists())

@@ -72,3 +72,43 @@ async def test_crlf_tabs_and_text_beyond_ascii_are_kept(offered, capabilities):
         assert "\t\tif new_gelu_cute.supports(self, x):\r\n\t\t\treturn new_gelu_cute" in accepted
         assert await session.run("remove", uri, CLASS)
         assert session.documents[uri].text == text
+
+
+async def test_an_editor_of_plain_changes_gets_the_hunks_where_the_kernels_file_is_there_already(offered):
+    plain_edits = changed(VS_CODE, workspace__workspaceEdit=None)
+    async with editor(offered, options=TRUSTED, capabilities=plain_edits) as session:
+        session.answers = {"never run": "Accept"}
+        uri = session.open(offered / "new_gelu.py")
+        await session.state("compiled")
+        assert await session.run("acceptFile", uri, "NewGELU")
+        assert (await session.run("accept", uri, "NewGELU") or {})["state"] == "accepted"
+        assert session.edits[-1].edit.document_changes is None
+        assert session.documents[uri].text.count("new_gelu_cute") == 3
+
+
+async def test_an_editor_that_shows_what_changes_are_for_is_told_and_asks_only_when_it_is_to(offered):
+    annotated = changed(VS_CODE, workspace__workspaceEdit__changeAnnotationSupport={})
+    for confirms in (False, True):
+        async with editor(offered, options=TRUSTED | {"confirmEdits": confirms}, capabilities=annotated) as session:
+            session.answers = {"never run": "Accept"}
+            uri = session.open(offered / "new_gelu.py")
+            await session.state("compiled")
+            assert (await session.run("accept", uri, "NewGELU") or {})["state"] == "accepted"
+            edit = session.edits[-1].edit
+            known = edit.change_annotations or {}
+            assert {each.needs_confirmation for each in known.values()} == {confirms}
+            used = [
+                each.annotation_id for step in edit.document_changes or () for each in getattr(step, "edits", [step])
+            ]
+            assert [known[each].label for each in used] == [
+                "The kernel's file",
+                "The kernel's file",
+                "Import the kernel's module",
+                "Hand over to the kernel",
+            ]
+            assert await session.run("remove", uri, "NewGELU")
+            edit = session.edits[-1].edit
+            used = [
+                each.annotation_id for step in edit.document_changes or () for each in getattr(step, "edits", [step])
+            ]
+            assert {(edit.change_annotations or {})[each].label for each in used} == {"Take the kernel out"}

@@ -5,6 +5,7 @@ it was proved for; once all is quiet, the server says of every class what the te
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import time
 from collections import Counter
@@ -51,13 +52,15 @@ class EditorMachine(RuleBasedStateMachine):
         shutil.rmtree(self.project)
         shutil.copytree(self.pristine, self.project)
         (self.project / "other.py").write_text(OTHER)
+        shutil.rmtree(os.environ["XDG_STATE_HOME"], ignore_errors=True)  # the test's own, see tests/e2e/conftest.py
         self.proved = {name: class_hash((self.project / "pair.py").read_text(), name) for name in CLASSES["pair.py"]}
         self.loop = asyncio.new_event_loop()
         self.touched: set[str] = set()  # written from outside under an open buffer
         self.worked: set[tuple[str, str]] = set()  # had a job of this server
+        self.interrupted: set[tuple[str, str]] = set()  # had one of an earlier server that may be left over
         self.is_stopped = False
         self.seen: dict[str, str] = {}  # the text that the server was last asked about
-        self.elsewhere: set[tuple[str, str]] = set()  # had a job that this server has not read of
+        self.elsewhere: set[tuple[str, str]] = set()  # had a job that this server has not been told of
         self.capabilities = VS_CODE
         self._start()
 
@@ -68,6 +71,7 @@ class EditorMachine(RuleBasedStateMachine):
         self.session = self._await(self.context.__aenter__())
         self.session.answers = {"never run": "Accept"}
         self.is_stopped = False
+        self.interrupted |= self.worked
         self.worked.clear()
         self.elsewhere.clear()
         self.seen.clear()
@@ -140,9 +144,15 @@ class EditorMachine(RuleBasedStateMachine):
     @rule(name=documents)
     def close_or_open(self, name: str) -> None:
         if self._text(name) is None:
-            self.session.open(self.project / name)
+            self._open(name)
         else:
             self.session.close(self._uri(name))
+
+    def _open(self, name: str) -> None:
+        """The server reads what the store has of the file's classes, then; it is read from disk, too."""
+        self.session.open(self.project / name)
+        self.touched.discard(name)
+        self.elsewhere -= {key for key in self.elsewhere if key[0] == name}
 
     @rule(name=documents, find=st.sampled_from(("2.0", "class ", "import")), tells=st.booleans())
     def write_from_outside(self, name: str, find: str, tells: bool) -> None:
@@ -206,9 +216,44 @@ class EditorMachine(RuleBasedStateMachine):
         path = self.project / name
         path.write_bytes((self.pristine / name).read_bytes() if name == "pair.py" else OTHER.encode())
         self.session.tell_changed_on_disk(path)
-        self.session.open(path)
+        self._open(name)
 
-    @rule(key=keys, command=st.sampled_from(("review", "acceptFile", "cancel", "showJobLog")))
+    @rule(
+        key=st.sampled_from(KEYS[:2]),
+        choices=st.lists(
+            st.sampled_from(("accept", "reject", "remove", "undo", "save", "restart", "acceptFile")),
+            min_size=1,
+            max_size=4,
+        ),
+    )
+    def offer_and_decide(self, key: tuple[str, str], choices: list[str]) -> None:
+        """A job that ended elsewhere made a kernel for the class as it was at first; it is decided on."""
+        if key in self.worked | self.interrupted:
+            return
+        self._end_job(key)
+        self.check_out(key[0])
+        self._until_offered(key)
+        for choice in choices:
+            {
+                "accept": lambda: self.accept(key),
+                "reject": lambda: self.reject(key),
+                "remove": lambda: self.remove(key, 0),
+                "undo": lambda: self.undo(key[0]),
+                "save": lambda: self.save(key[0]),
+                "restart": lambda: self.restart(self.capabilities, 0),
+                "acceptFile": lambda: self.another_command(key, "acceptFile"),
+            }[choice]()
+
+    def _until_offered(self, key: tuple[str, str]) -> None:
+        deadline = time.monotonic() + 20
+        while (said := self._said().get(key)) != "compiled":
+            assert time.monotonic() < deadline, said
+            time.sleep(0.01)
+        self.done["on offer"] += 1
+
+    @rule(
+        key=keys, command=st.sampled_from(("review", "acceptFile", "cancel", "showJobLog", "pause", "watch", "unwatch"))
+    )
     def another_command(self, key: tuple[str, str], command: str) -> None:
         before = self._text(key[0])
         self._run(command, key)
@@ -216,14 +261,21 @@ class EditorMachine(RuleBasedStateMachine):
 
     @rule(key=keys, chance=st.integers(0, 9))
     def generate(self, key: tuple[str, str], chance: int) -> None:
-        if chance == 0 and len(self.worked) < 2 and self._run("generate", key) is not None:
+        command = ("generate", "revalidate", "resume")[chance % 3]
+        if chance < 3 and len(self.worked) < 2 and self._run(command, key) is not None:
             self.worked.add(key)
-        elif chance < 5 and self.worked:
-            self._run("cancel", sorted(self.worked)[0])
+        elif chance < 6 and self.worked:
+            self._run("cancel" if chance < 5 else "pause", sorted(self.worked)[0])
 
     @rule(key=st.sampled_from(KEYS[:2]), restarts=st.booleans())
     def a_job_ends_elsewhere(self, key: tuple[str, str], restarts: bool) -> None:
-        """As a command line in another terminal does it; this server reads of it when it starts again."""
+        self._end_job(key)
+        if restarts:
+            self._stop()
+            self._start()
+
+    def _end_job(self, key: tuple[str, str]) -> None:
+        """As a command line in another terminal does it; this server reads of it when the file is opened again."""
         path = str(self.project / key[0])
         with open_store(workspace_root(self.project / key[0])).store as store:
             last = store.latest(path, key[1])
@@ -231,9 +283,6 @@ class EditorMachine(RuleBasedStateMachine):
             self.elsewhere.add(key)
             job = store.begin_job(JobKey("optimize", path, key[1], "0" * 64, last.class_hash), resume=False)
             store.finish_job(job, last.report)
-        if restarts:
-            self._stop()
-            self._start()
 
     @rule(capabilities=st.sampled_from((VS_CODE, NEOVIM, HELIX)), chance=st.integers(0, 3))
     def restart(self, capabilities: types.ClientCapabilities, chance: int) -> None:
@@ -247,14 +296,18 @@ class EditorMachine(RuleBasedStateMachine):
         """Once nothing is pending, what the server says agrees with the text and the store."""
         deadline = time.monotonic() + 20
         while (wrong := self._disagreements()) and time.monotonic() < deadline:
-            time.sleep(0.05)
+            time.sleep(0.01)
         assert not wrong
 
     def _disagreements(self) -> dict[tuple[str, str], tuple[str, str]]:
-        said = {(Path(each["uri"]).name, each["class"]): each["state"] for each in self._await(self.session.jobs())}
-        checked = [key for key in KEYS if key not in self.worked | self.elsewhere and key[0] not in self.touched]
+        said = self._said()
+        left_alone = self.worked | self.interrupted | self.elsewhere
+        checked = [key for key in KEYS if key not in left_alone and key[0] not in self.touched]
         pairs = {key: (said.get(key, "idle"), self._expected(key)) for key in checked if self._text(key[0]) is not None}
         return {key: pair for key, pair in pairs.items() if pair[0] != pair[1] and key in said}
+
+    def _said(self) -> dict[tuple[str, str], str]:
+        return {(Path(each["uri"]).name, each["class"]): each["state"] for each in self._await(self.session.jobs())}
 
     def _expected(self, key: tuple[str, str]) -> str:
         outline, record = outline_of(self._text(key[0]) or ""), self._record(key)
