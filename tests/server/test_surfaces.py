@@ -54,7 +54,7 @@ def test_the_speedup_stands_beside_the_class():
 def test_a_hover_has_the_measured_table_and_why_the_kernel_may_not_run():
     kernel = report(PROVED) | {"kernel": {"path": "/project/a_cute.py", "source": KERNEL}}
     shown = hover_text(view(ended(kernel)))
-    assert "| candidate | 0.0634 ms | 0.0634–0.0634 ms |" in shown
+    assert "| candidate | 0.0634 ms | 0.0634 ms–0.0634 ms |" in shown
     assert "- x is no CUDA tensor\n- x has … dimensions" in shown
 
 
