@@ -10,9 +10,10 @@ from typing import Literal
 ROOT = Path(__file__).parents[1]
 ACTIVATIONS = ROOT / "benchmarks" / "tasks" / "activations.py"
 SOFTMAXES = ROOT / "benchmarks" / "tasks" / "softmaxes.py"
+PRODUCTS = ROOT / "benchmarks" / "tasks" / "products.py"
 EXAMPLES = ROOT / "examples"
 
-Kind = Literal["pointwise", "reduction"]
+Kind = Literal["pointwise", "reduction", "product"]
 
 KERNELBENCH_ACTIVATIONS = {
     19: "ReLU",
@@ -69,6 +70,27 @@ KERNELBENCH_REDUCTIONS = {
         85: "DepthwiseAsymmetric",
     },
     "reductions": {47: "Sum", 48: "Mean", 49: "Max", 51: "Argmax", 52: "Argmin", 53: "Min"},
+}
+KERNELBENCH_PRODUCTS = {
+    1: ("Matmul", (4096, 4096), (4096, 4096)),
+    2: ("Matmul", (2048, 8192), (8192, 4096)),
+    3: ("Matmul", (128, 512, 1024), (128, 1024, 2048)),
+    6: ("Matmul", (256, 524288), (524288, 256)),
+    7: ("Matmul", (32768, 64), (64, 32768)),
+    8: ("Matmul", (8205, 2949), (2949, 5921)),
+    9: ("Matmul", (32768, 32), (32, 32768)),
+    10: ("Matmul", (16, 1024, 2048), (2048, 768)),
+    11: ("FourDimensions", (8, 256, 512, 256), (256, 768)),
+    16: ("TransposedLeft", (8192, 2048), (8192, 4096)),
+    17: ("TransposedRight", (2048, 8192), (4096, 8192)),
+    18: ("TransposedBoth", (8192, 2048), (4096, 8192)),
+}
+LINEAR_TASKS = {  # of level 2: class, rows, in and out features
+    9: ("LinearSubtractMultiplyReLU", 1024, 8192, 8192),
+    40: ("LinearScaleResidual", 16384, 4096, 4096),
+    53: ("LinearHardtanhGELU", 2048, 8192, 8192),
+    59: ("LinearSwish", 128, 32768, 32768),
+    76: ("LinearAddReLU", 1024, 8192, 8192),
 }
 SERVING_WIDTHS = (4096, 11008)
 DTYPES = {"fp32": "torch.float32", "bf16": "torch.bfloat16"}
@@ -144,6 +166,23 @@ def reducing_cases() -> tuple[Case, ...]:
         for file, tasks in KERNELBENCH_REDUCTIONS.items()
         for number, name in tasks.items()
     )
+
+
+def product_cases() -> tuple[Case, ...]:
+    """Matrix products of level 1 at their own shapes, and linear layers of level 2."""
+    products = tuple(
+        Case(f"{number} {name}", PRODUCTS, name, "product", {"LEFT": str(left), "RIGHT": str(right)})
+        for number, (name, left, right) in KERNELBENCH_PRODUCTS.items()
+    )
+    return products + tuple(
+        _linear(f"level 2, {number} {name}", name, *sizes) for number, (name, *sizes) in LINEAR_TASKS.items()
+    )
+
+
+def _linear(case: str, name: str, rows: int, in_features: int, out_features: int) -> Case:
+    sizes = {"IN_FEATURES": in_features, "OUT_FEATURES": out_features}
+    constants = {key: str(value) for key, value in sizes.items()}
+    return Case(case, PRODUCTS, name, "product", constants | {"LEFT": str((rows, in_features)), "RIGHT": "()"})
 
 
 def serving_cases() -> tuple[Case, ...]:

@@ -64,7 +64,7 @@ def optimize(bench: Bench, subject: Subject, inspection: Inspection, makers: Mak
     kernel = subject.kernel_path(bench.journal.store)
     require_adoptable(subject, kernel.stem)
     bench.journal.stage("propose", f"proposing kernels for {subject.qualname}")
-    target = Target(subject.qualname, subject.file, bench.archs[0])
+    target = Target(subject.qualname, subject.file, bench.archs[0], bench.ieee)
     proposal = makers.recipes(inspection, target)
     drafts = _distinct(_with_evidence(bench, proposal.drafts, makers.with_header))
     found = _softened(proposal.findings) if makers.refiner else proposal.findings

@@ -10,7 +10,7 @@ from errno import EDQUOT, EFBIG, ENOSPC
 from hashlib import sha256
 from pathlib import Path
 
-from cutesmith_agent.allowances import allows_lowered
+from cutesmith_agent.allowances import allows_lowered, wants_ieee
 from cutesmith_agent.captured import captured_calls, inspected
 from cutesmith_agent.checking import check, file_digest
 from cutesmith_agent.describe.making import Describe, describer
@@ -147,7 +147,7 @@ def _judged(
             task, archs = subject.reference(mirror), _archs(environment, job)
             beside = (*ALL_ARMS, "max-autotune") if job.max_autotune else ALL_ARMS
             bench = Bench(evaluator, journal, environment, task, mirror, archs, job.device, beside)
-            bench = replace(bench, lowered_is_fine=allows_lowered(job, subject.root))
+            bench = replace(bench, lowered_is_fine=allows_lowered(job, subject.root), ieee=wants_ieee(subject.root))
             if subject.unwritten is not None and describe is not None:
                 return describe(bench, subject, subject.unwritten)
             return _on_bench(job, subject, bench, makers)
@@ -203,6 +203,7 @@ def _key(job: Job, subject: Subject, store: Store, may: Granted | Withheld | Non
     """All that the job's verdicts depend on, the environment aside: the store compares that by itself."""
     parts = (job.kind, str(subject.file), job.task.qualname, subject.bare, job.interpreter, job.device, *job.archs)
     parts += ("lowered",) if allows_lowered(job, subject.root) else ()
+    parts += ("ieee",) if wants_ieee(subject.root) else ()
     parts += (job.proposer, may.settings.model) if isinstance(may, Granted) else ()
     parts += ("max-autotune",) if job.max_autotune else ()
     captured = store.captures.of(str(subject.file), subject.qualname)

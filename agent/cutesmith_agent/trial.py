@@ -46,6 +46,7 @@ class Bench:
     graph: Graph | None = None
     lowered_is_fine: bool = False  # the user takes a lower precision than the module's
     captured: tuple[CapturedCall, ...] = ()  # of real runs, the task's own aside
+    ieee: bool = False  # the user wants fp32 products in fp32 arithmetic
 
     @property
     def has_device(self) -> bool:

@@ -15,6 +15,7 @@ class Target:
     class_name: str  # qualified: "Outer.Inner"
     module_file: Path
     arch: str  # "sm_90a"
+    ieee: bool = False  # fp32 products in fp32 arithmetic, never through parts of a narrower type
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from cutesmith_evaluator.types import Graph, Node, Ref, TensorSpec
 
 from .contract import Unsupported
+from .products import PRODUCTS, factors
 from .reductions import REDUCTIONS, natural_shape
 from .space import Space
 
@@ -36,9 +37,12 @@ class Geometry:
 def geometry(graph: Graph) -> Geometry:
     """That of the first reduction that leaves rows, else of the first; the largest output's sizes if they say more."""
     largest = max((output_spec(graph, r).shape for r in graph.outputs), key=math.prod)
-    found = [n for n in graph.nodes if short_name(n.op) in REDUCTIONS]
+    found = [n for n in graph.nodes if short_name(n.op) in REDUCTIONS or short_name(n.op) in PRODUCTS]
     if not found:
         return _in_place((), largest)
+    if short_name(found[0].op) in PRODUCTS:
+        return _of_product(graph, found[0])
+    found = [n for n in found if short_name(n.op) in REDUCTIONS]
     node = next((n for n in found if not _is_over_all(graph, n)), found[0])
     shape, reduced = natural_shape(node, _reduced_spec(graph, node).shape)
     columns = tuple(shape[d] for d in reduced)
@@ -56,6 +60,14 @@ def geometry(graph: Graph) -> Geometry:
 def _is_over_all(graph: Graph, node: Node) -> bool:
     shape, reduced = natural_shape(node, _reduced_spec(graph, node).shape)
     return math.prod(n for d, n in enumerate(shape) if d not in reduced) == 1
+
+
+def _of_product(graph: Graph, node: Node) -> Geometry:
+    """A row per element of the product, the shared dimension as its columns."""
+    depth = output_spec(graph, factors(node)[0]).shape[-1]
+    if depth == 1:
+        raise Unsupported(f"{node.op} runs over a single element: there is nothing to add up", line=node.line)
+    return _in_place(node.outputs[0].shape, (depth,))
 
 
 def _in_place(rows: tuple[int, ...], columns: tuple[int, ...]) -> Geometry:

@@ -18,13 +18,14 @@ from .geometry import Geometry, geometry, short_name
 from .ir import Builder, Expr, Total, walk
 from .library import BIASED
 from .pools import POOLS, is_windowed
+from .products import PRODUCTS
 from .reductions import REDUCTIONS
 from .scans import with_exclusive_scans
 from .space import PICKED, Index, Refine, Space, contiguous, unravel
 from .views import VIEWS
 
 FLOATS = ("float32", "float16", "bfloat16")
-OTHERS = CHANNEL_OPS | POOLS | CONVOLUTIONS | INDEXED | BIASED
+OTHERS = CHANNEL_OPS | POOLS | CONVOLUTIONS | INDEXED | BIASED | PRODUCTS
 MAX_PIECES = 8  # stores that one thread makes for one output
 
 

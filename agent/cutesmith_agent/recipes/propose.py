@@ -19,6 +19,8 @@ from . import (
     nested,
     one_row,
     pointwise,
+    product,
+    product_schedules,
     rows,
     scan_rows,
     strips,
@@ -29,6 +31,7 @@ from .geometry import output_spec
 from .ir import Const, Reduce
 from .library import LibraryCall, without_library
 from .lowering import Program, lower
+from .product_views import Views
 from .text import kernel_name
 
 HALF = ("float16", "bfloat16")
@@ -98,6 +101,10 @@ def _variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
     if nested.totals_of(program):
         yield from _nested(program, name, target)
         return
+    views = product.views_of(program)
+    if views is not None:
+        yield from _products(views, name, target)
+        return
     columns = ("COLUMNS", program.columns, "elements of a row")
     if scan_rows.applies(program):
         for along in scan_rows.schedules(program):
@@ -134,6 +141,17 @@ def _nested(program: Program, name: str, target: Target) -> Iterator[Variant]:
         if each.scratch is None:
             text = nested.emit(program, each.text, name)
             yield replace(each, constants=(*each.constants, nested.THREADS), text=text, title=title, scratch=scratch)
+
+
+def _products(views: Views, name: str, target: Target) -> Iterator[Variant]:
+    if target.ieee:
+        raise Unsupported('no recipe covers matrix products in fp32 arithmetic alone, as precision = "ieee" asks')
+    if target.arch != "sm_90a":
+        raise Unsupported(f"no recipe covers matrix products on {target.arch}")
+    title = f"{target.class_name}: a matrix product at fp32 accuracy through fp16 splits, on tensor cores."
+    for schedule in product_schedules.schedules(views):
+        text, scratch = product.emit(views, schedule, name)
+        yield Variant(product.constants(views, schedule), text, title, scratch=scratch, least=(9, 0))
 
 
 def _row_by_row(program: Program, name: str, target: Target) -> Iterator[Variant]:

@@ -29,7 +29,7 @@ def _load(path: Path):
     return module
 
 
-FILES = (MODULES, HERE / "reduced_modules.py", HERE / "window_modules.py")
+FILES = tuple(HERE / f"{name}.py" for name in ("modules", "reduced_modules", "window_modules", "product_modules"))
 LOADED = {file: _load(file) for file in FILES}
 modules = LOADED[MODULES]
 machine = _load(HERE / "ir_machine.py")

@@ -1,0 +1,178 @@
+"""The product on Hopper's tensor cores: text of a candidate file.
+
+One warp loads tiles of all four parts by TMA into stages of shared memory, shared by the blocks of a cluster; two or
+three warpgroups multiply them by wgmma. What a stage adds up goes into fp32 registers before the next: tensor cores
+truncate whatever they add to a large sum.
+"""
+
+from __future__ import annotations
+
+PLACE = '''
+def place(work, down, across):
+    """The tile of a cluster's work and its batch: `GROUP` rows of tiles at a time, so that L2 keeps what they share."""
+    within = work % (down * across)
+    first = within // (GROUP * across) * GROUP
+    height = cutlass.min(GROUP, down - first)
+    within -= first * across
+    return first + within % height, within // height, work // (down * across)
+'''
+
+KERNEL = """
+@cute.kernel
+def {name}_kernel(
+    load_left: cute.CopyAtom,
+    left_tiles: cute.Tensor,
+    load_right: cute.CopyAtom,
+    right_tiles: cute.Tensor,
+    left_layout: cute.ComposedLayout,
+    right_layout: cute.ComposedLayout,
+    mma: cute.TiledMma,
+    down: cutlass.Int32,
+    across: cutlass.Int32,
+    works: cutlass.Int32,
+    {parameters}
+):
+    tidx, _, _ = cute.arch.thread_idx()
+    _, _, cluster = cute.arch.block_idx()
+    _, _, clusters = cute.arch.grid_dim()
+    warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+    rank = cute.arch.make_warp_uniform(cute.arch.block_idx_in_cluster())
+    my_row, my_column = rank % CLUSTER_M, rank // CLUSTER_M
+    blocks = cute.make_layout((CLUSTER_M, CLUSTER_N, 1))
+    left_peers = cute.make_layout_image_mask(blocks, blocks.get_flat_coord(rank), mode=1)
+    right_peers = cute.make_layout_image_mask(blocks, blocks.get_flat_coord(rank), mode=0)
+
+    smem = cutlass.memory.SmemAllocator()
+    barriers = smem.allocate_array(cutlass.Int64, 2 * STAGES)
+    left_stages = smem.allocate_tensor(cutlass.Float16, left_layout.outer, 1024, swizzle=left_layout.inner)
+    right_stages = smem.allocate_tensor(cutlass.Float16, right_layout.outer, 1024, swizzle=right_layout.inner)
+    readers = (CLUSTER_M + CLUSTER_N - 1) * CONSUMERS // 32  # warps, in every block that gets a tile from this one
+    pipe = pipeline.PipelineTmaAsync.create(
+        barrier_storage=barriers,
+        num_stages=STAGES,
+        producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
+        consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, readers),
+        tx_count=STAGE_BYTES,
+        cta_layout_vmnk=cute.make_layout((1, CLUSTER_M, CLUSTER_N, 1)),
+    )
+    chunks = -(-DEPTH // TILE_K)
+    share = -(-chunks // SPLITS)
+
+    if warp >= CONSUMERS // 32:
+        cute.arch.setmaxregister_decrease(40)
+        if warp == CONSUMERS // 32:
+            to_left, from_left = cpasync.tma_partition(
+                load_left,
+                my_column,
+                cute.make_layout(CLUSTER_N),
+                cute.group_modes(left_stages, 0, 2),
+                cute.group_modes(cute.local_tile(left_tiles, (TILE_M, TILE_K), (None, None, None)), 0, 2),
+            )
+            to_right, from_right = cpasync.tma_partition(
+                load_right,
+                my_row,
+                cute.make_layout(CLUSTER_M),
+                cute.group_modes(right_stages, 0, 2),
+                cute.group_modes(cute.local_tile(right_tiles, (TILE_N, TILE_K), (None, None, None)), 0, 2),
+            )
+            filling = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, STAGES)
+            for work in cutlass.range(cluster, works, clusters, unroll=1):
+                m, n, z = place(work, down, across)
+                m, n, batch = m * CLUSTER_M + my_row, n * CLUSTER_N + my_column, z // SPLITS
+                start = z % SPLITS * share
+                for chunk in cutlass.range(start, cutlass.min(start + share, chunks), unroll=1):
+                    pipe.producer_acquire(filling)
+                    full = pipe.producer_get_barrier(filling)
+                    for part in cutlass.range_constexpr(2):
+                        source, target = 2 * batch + part, 2 * filling.index + part
+                        a, b = from_left[None, m, chunk, source], from_right[None, n, chunk, source]
+                        cute.copy(load_left, a, to_left[None, target], tma_bar_ptr=full, mcast_mask=left_peers)
+                        cute.copy(load_right, b, to_right[None, target], tma_bar_ptr=full, mcast_mask=right_peers)
+                    pipe.producer_commit(filling)
+                    filling.advance()
+            pipe.producer_tail(filling)  # the block stays while others still read what it sends
+    else:
+        cute.arch.setmaxregister_increase(CONSUMER_REGISTERS)
+        thread = mma.get_slice(tidx)
+        left_fragment = mma.make_fragment_A(thread.partition_A(left_stages))
+        right_fragment = mma.make_fragment_B(thread.partition_B(right_stages))
+        places = thread.partition_C(cute.make_identity_tensor((TILE_M, TILE_N)))
+        total = cute.make_rmem_tensor(places.shape, cutlass.Float32)
+        partial = cute.make_rmem_tensor(places.shape, cutlass.Float32)
+        reading = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
+        for work in cutlass.range(cluster, works, clusters, unroll=1):
+            m, n, z = place(work, down, across)
+            first_row, first_column = (m * CLUSTER_M + my_row) * TILE_M, (n * CLUSTER_N + my_column) * TILE_N
+            start = z % SPLITS * share
+            total.fill(0.0)
+            for chunk in cutlass.range(start, cutlass.min(start + share, chunks), unroll=1):
+                pipe.consumer_wait(reading)
+                high, low = 2 * reading.index, 2 * reading.index + 1
+                warpgroup.fence()
+                mma.set(warpgroup.Field.ACCUMULATE, False)
+                # The small terms first, while the sum is small as well. low * low is below 2^-22 of high * high.
+                for k in cutlass.range_constexpr(TILE_K // 16):
+                    a, b = left_fragment[None, None, k, low], right_fragment[None, None, k, high]
+                    cute.gemm(mma, partial, a, b, partial)
+                    mma.set(warpgroup.Field.ACCUMULATE, True)
+                    a, b = left_fragment[None, None, k, high], right_fragment[None, None, k, low]
+                    cute.gemm(mma, partial, a, b, partial)
+                for k in cutlass.range_constexpr(TILE_K // 16):
+                    a, b = left_fragment[None, None, k, high], right_fragment[None, None, k, high]
+                    cute.gemm(mma, partial, a, b, partial)
+                warpgroup.commit_group()
+                warpgroup.wait_group(0)
+                pipe.consumer_release(reading)
+                reading.advance()
+                total.store(total.load() + partial.load())
+            {finish}
+"""
+
+HOST = """
+mma = hopper_helpers.make_trivial_tiled_mma(
+    cutlass.Float16,
+    cutlass.Float16,
+    OperandMajorMode.K,
+    OperandMajorMode.K,
+    cutlass.Float32,
+    (TILE_M // 64, 1, 1),
+    tiler_mn=(64, TILE_N),
+)
+tile = (TILE_M, TILE_N, TILE_K)
+left_layout = hopper_helpers.make_smem_layout_a(LayoutEnum.ROW_MAJOR, tile, cutlass.Float16, 2 * STAGES)
+right_layout = hopper_helpers.make_smem_layout_b(LayoutEnum.ROW_MAJOR, tile, cutlass.Float16, 2 * STAGES)
+load_left, left_tiles = tma_loads(left_parts, left_layout, TILE_M, CLUSTER_N)
+load_right, right_tiles = tma_loads(right_parts, right_layout, TILE_N, CLUSTER_M)
+down = cute.ceil_div(cute.size(left_undo, mode=[0]), TILE_M * CLUSTER_M)
+across = cute.ceil_div(cute.size(right_undo, mode=[0]), TILE_N * CLUSTER_N)
+works = down * across * batches * SPLITS
+clusters = cutlass.min(works, BLOCKS // (CLUSTER_M * CLUSTER_N))
+{name}_kernel(
+    load_left,
+    left_tiles,
+    load_right,
+    right_tiles,
+    left_layout,
+    right_layout,
+    mma,
+    down,
+    across,
+    works,
+    {tensors}
+).launch(
+    grid=[CLUSTER_M, CLUSTER_N, clusters],
+    block=[CONSUMERS + 128, 1, 1],
+    cluster=[CLUSTER_M, CLUSTER_N, 1],
+    min_blocks_per_mp=1,
+    stream=stream,
+)
+"""
+
+TMA = '''
+def tma_loads(parts, layout, lines, receivers):
+    """The TMA copy of a tile of `lines` of one part to `receivers` blocks, and the tensor that it reads."""
+    both = cute.make_tensor(parts.iterator, cute.select(parts.layout, mode=[0, 1, 2]))
+    op = cpasync.CopyBulkTensorTileG2SMulticastOp() if receivers > 1 else cpasync.CopyBulkTensorTileG2SOp()
+    one = cute.slice_(layout, (None, None, 0))
+    return cpasync.make_tiled_tma_atom(op, both, one, (lines, TILE_K), num_multicast=receivers)
+'''

@@ -1,0 +1,105 @@
+"""How a product's kernels see its tensors: factors as (lines, depth, batch), results as (rows, columns, batch)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .accesses import Access, Tensors, pointer
+from .contraction import Contraction
+from .ir import Load
+from .layout import Shapes, nested, vector_width
+from .lowering import Program, Store
+
+GROUPS = ("rows", "columns", "batches")
+
+
+@dataclass(frozen=True)
+class Views:
+    """A program with one product, its tensors, and which of its sizes are open."""
+
+    program: Program
+    found: Contraction
+    tensors: Tensors
+    shapes: Shapes
+
+    @property
+    def left(self) -> Access:
+        return self._access(self.found.left)
+
+    @property
+    def right(self) -> Access:
+        return self._access(self.found.right)
+
+    def _access(self, load: Load) -> Access:
+        return next(a for a in self.tensors.loads if a.load is load)
+
+    def factors(self, group: str) -> tuple[int, ...]:
+        return {"rows": self.found.rows, "columns": self.found.columns, "batches": self.found.batch}[group]
+
+    def size(self, group: str) -> int:
+        """As traced."""
+        return self.found.size(self.program, self.factors(group))
+
+    @property
+    def depth(self) -> int:
+        return self.found.size(self.program, self.found.depth)
+
+    def is_open(self, group: str) -> bool:
+        opened = {k for d in range(self.shapes.prefix) for k in self.program.dims[d]}
+        return bool(opened & set(self.factors(group)))
+
+    def count(self, group: str, results: str) -> str:
+        """The size as text; an open one follows from the number of `results` (an expression)."""
+        if not self.is_open(group):
+            return str(self.size(group))
+        others = 1
+        for other in GROUPS:
+            others *= 1 if other == group else self.size(other)
+        return f"{results} // {others}" if others > 1 else results
+
+    def operand(self, access: Access, lines: str) -> str:
+        """A factor of the product as the kernels see it."""
+        assert access.load is not None
+        depth = nested(self.found.modes(self.program, access.load.strides, self.found.depth), "DEPTH")
+        return self._tensor(access, self._mode(access.load, lines, lines), depth)
+
+    def around(self, access: Access) -> str:
+        """A result, or what the epilogue reads besides."""
+        at = access.load or access.store
+        assert at is not None
+        return self._tensor(access, self._mode(at, "rows", "rows"), self._mode(at, "columns", "columns"))
+
+    def _mode(self, at: Load | Store, group: str, total: str) -> tuple[str, str]:
+        modes = self.found.modes(self.program, at.strides, self.factors(group))
+        return nested(modes, total if self.is_open(group) else str(self.size(group)))
+
+    def _tensor(self, access: Access, first: tuple[str, str], second: tuple[str, str]) -> str:
+        at = access.load or access.store
+        assert at is not None
+        modes = (first, second, self._mode(at, "batches", "batches"))
+        shape, strides = (", ".join(mode[k] for mode in modes) for k in range(2))
+        return f"cute.make_tensor({pointer(access)}, cute.make_layout(({shape}), stride=({strides})))"
+
+    def is_by_lines(self, access: Access) -> bool:
+        """Whether the values that a result sums over are contiguous."""
+        assert access.load is not None
+        return self.found.modes(self.program, access.load.strides, self.found.depth).inner[1] == 1
+
+    def width(self, access: Access) -> int:
+        """Values of a line that a thread reads at a time: 8, or 1 where a line starts anywhere."""
+        assert access.load is not None
+        modes = self.found.modes(self.program, access.load.strides, self.found.depth)
+        outer = tuple(access.load.strides[k] for k in (*self.found.rows, *self.found.columns, *self.found.batch))
+        closed = vector_width(modes, access.load.offset, outer, 8, closed=True)
+        return 8 if closed == 8 or (closed == 4 and self.depth % 8 == 0) else 1
+
+    def has_pairs(self) -> bool:
+        """Whether two neighbouring columns of each result lie side by side, at a multiple of their size."""
+        for access in self.tensors.stores:
+            assert access.store is not None
+            strides = access.store.strides
+            modes = self.found.modes(self.program, strides, self.found.columns)
+            outer = tuple(strides[k] for k in (*self.found.rows, *self.found.batch))
+            if modes.inner[1] != 1 or vector_width(modes, access.store.offset, outer, 2, closed=True) != 2:
+                return False
+        return True

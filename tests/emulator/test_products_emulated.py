@@ -1,0 +1,109 @@
+"""fp32 matrix products through fp16 splits, emulated: no less precise than eager, right on what is special."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from cutesmith_agent.recipes import Draft, Target, propose
+from cutesmith_evaluator.client import Worker
+from cutesmith_evaluator.types import Task
+from cutesmith_evaluator.worker import dsl
+from cutesmith_evaluator.worker.candidate import load_candidate
+from cutesmith_evaluator.worker.emulated import EmulatedCandidate
+
+MODULE = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Task(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(72, 40)
+
+    def forward(self, a, b):
+        return {expression}
+
+
+def get_inputs():
+    return [torch.randn({left}), torch.randn({right})]
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A forward of two tensors, their shapes, and constants of the draft's schedule that it must have."""
+
+    expression: str
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    schedule: dict[str, int]
+
+
+LAYER = Case("F.gelu(self.linear(a) + b)", (3, 10, 72), (40,), {"tile_n": 64, "splits": 1})
+ACROSS = Case("a.T @ b", (67, 13), (67, 11), {"tile_k": 32, "tile_m": 192})
+CLUSTER = Case("torch.relu(a @ b)", (200, 72), (72, 70), {"cluster_m": 2, "tile_n": 64})
+BATCHES = Case("torch.einsum('bik,bjk->bji', a, b)", (2, 20, 40), (2, 30, 40), {"tile_n": 192})
+SHARED_DEPTH = Case("a @ b.T + 1", (20, 1100), (24, 1100), {"splits": 4})
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    dsl.load()
+    with Worker(Path(sys.executable)) as made:
+        yield made
+
+
+def made(worker: Worker, case: Case, folder: Path) -> tuple[nn.Module, Callable[..., Any]]:
+    """The module, and its kernel on an emulated device."""
+    file = folder / "task.py"
+    file.write_text(MODULE.format(expression=case.expression, left=case.left, right=case.right))
+    found = propose(worker.inspect(Task(str(file), "Task")), Target("Task", file, "sm_90a"))
+    (folder / "task_cute.py").write_text(_with(found.drafts, case.schedule).source)
+    space: dict[str, type[nn.Module]] = {}
+    exec(file.read_text(), space)
+    module = space["Task"]()
+    emulated = EmulatedCandidate(load_candidate(folder / "task_cute.py"), "sm_90a")
+    return module, lambda *inputs: emulated.forward(module, *inputs)
+
+
+def _with(drafts: tuple[Draft, ...], schedule: dict[str, int]) -> Draft:
+    return next(draft for draft in drafts if schedule.items() <= draft.schedule.items())
+
+
+@pytest.mark.parametrize("case", [LAYER, ACROSS, CLUSTER, BATCHES], ids=lambda case: case.expression)
+def test_no_less_precise_than_eager(worker: Worker, case: Case, tmp_path: Path) -> None:
+    with torch.no_grad():
+        module, kernel = made(worker, case, tmp_path)
+        a, b = torch.rand(case.left), torch.rand(case.right)
+        got, eager, exact = kernel(a, b), module(a, b), module.double()(a.double(), b.double())
+    for norm in (torch.linalg.vector_norm, lambda x: x.abs().max()):
+        allowed = 2 * norm(eager - exact) + 4 * 2**-24 * norm(exact)
+        assert norm(got - exact) <= allowed
+
+
+def test_what_is_special_is_as_in_fp32(worker: Worker, tmp_path: Path) -> None:
+    """Inf, NaN, rows of zeros, subnormal rows, rows near fp32's limit, and rows over the whole range."""
+    _, kernel = made(worker, SHARED_DEPTH, tmp_path)
+    generator = torch.Generator().manual_seed(0)
+    a, b = (torch.randn(shape, generator=generator) for shape in (SHARED_DEPTH.left, SHARED_DEPTH.right))
+    a[0], b[1], b[5, 5] = 0, 0, 0
+    a[2, 5], a[3, 6], a[4, 7], b[6, 5] = float("inf"), float("-inf"), float("nan"), float("inf")
+    a[8], b[9] = a[8] * 1e-40, b[9] * 2.0**100
+    a[10], b[10] = a[10] * 1e35, b[10] * 1e-30
+    a[11] = a[11] * torch.exp2(torch.arange(1100) % 60 - 30.0)
+    got, exact, size = kernel(a, b), a.double() @ b.double().T + 1, a.double().abs() @ b.double().abs().T + 1
+    fits = exact.isfinite() & (exact.abs() < 3e38)
+    assert torch.equal(got.isnan(), exact.isnan())
+    assert torch.equal(got.isinf() & exact.isinf(), exact.isinf())
+    assert torch.equal(got.sign()[exact.isinf()], exact.sign()[exact.isinf()].float())
+    assert ((got - exact).abs()[fits] <= 2**-21 * size[fits]).all()
