@@ -20,6 +20,8 @@ _RUNS = {
     "reject": ("cli.deciding", "reject"),
     "remove": ("cli.deciding", "remove"),
     "capture": ("cli.capture", "capture"),
+    "retune": ("cli.retuning", "retune"),
+    "uninstall": ("cli.uninstalling", "uninstall"),
     "status": ("cli.status", "status"),
     "export": ("cli.export", "export"),
     "bench": ("cli.bench", "bench"),

@@ -70,21 +70,23 @@ def _is_used(kernel: str, module: Path, root: Path) -> bool:
     """Whether a Python file other than the module and the kernel names the kernel. Unsure is yes."""
     deadline = time.monotonic() + _SEARCH_S
     word = kernel.encode()
-    for path in _python_files(root if module.is_relative_to(root) else module.parent):
+    for path in python_files(root if module.is_relative_to(root) else module.parent):
         if time.monotonic() > deadline:
             return True
-        if path not in (module, module.with_name(f"{kernel}.py")) and word in _read(path):
+        if path not in (module, module.with_name(f"{kernel}.py")) and word in read_if_file(path):
             return True
     return False
 
 
-def _python_files(root: Path) -> Iterator[Path]:
+def python_files(root: Path) -> Iterator[Path]:
+    """Of a project: what is installed or built in it aside, and hidden folders."""
     for folder, names, files in os.walk(root):
         names[:] = [name for name in names if name not in _SKIPPED and not name.startswith(".")]
         yield from (Path(folder, name) for name in files if name.endswith(".py"))
 
 
-def _read(path: Path) -> bytes:
+def read_if_file(path: Path) -> bytes:
+    """b"" of what is no file that can be read."""
     try:
         return path.read_bytes() if path.is_file() else b""  # reading a pipe may never end
     except OSError:

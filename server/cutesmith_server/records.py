@@ -8,14 +8,16 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from cutesmith_agent.store.captures import Capture
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_agent.store.opening import open_store
-from cutesmith_agent.store.store import Choice, Decision, FinishedJob, Store
+from cutesmith_agent.store.store import Choice, Decision, FinishedJob, Store, Verdict
+from cutesmith_server.surroundings import Surroundings, drifted
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +30,8 @@ class Record:
 
     job: FinishedJob | None = None
     decision: Decision | None = None
+    proved: Verdict | None = None  # of the accepted kernel
+    capture: Capture | None = None
 
     @property
     def decided(self) -> Choice | None:
@@ -46,20 +50,51 @@ class Record:
     def accepted(self) -> Decision | None:
         return self.decision if self.decision is not None and self.decision.decision == "accepted" else None
 
+    def moved(self, here: Surroundings) -> str:
+        """One sentence on what an accepted kernel was proved with and is not here any more, or ""."""
+        changed = drifted(self.proved.environment, here) if self.accepted and self.proved else ""
+        return (
+            f"Its kernel was not proved with what is here: {changed}. cutesmith check --all does it." if changed else ""
+        )
+
 
 def read_records(file: Path, qualnames: Iterable[str]) -> dict[str, Record]:
     """By class; empty without a store. Raises sqlite3.Error or OSError."""
     root = workspace_root(file)
-    if not _has_store(root):
+    if not has_store(root):
         return {}
     with _store(root) as store:
         decisions = {decision.qualname: decision for decision in store.decisions(str(file))}
-        return {name: Record(store.latest(str(file), name), decisions.get(name)) for name in qualnames}
+        captures = {capture.qualname: capture for capture in store.captures.of(str(file))}
+        return {
+            name: Record(
+                store.latest(str(file), name),
+                decisions.get(name),
+                _proof(store, decisions.get(name)),
+                captures.get(name),
+            )
+            for name in qualnames
+        }
+
+
+def _proof(store: Store, decision: Decision | None) -> Verdict | None:
+    if decision is None or decision.candidate is None:
+        return None
+    return standing(store.verdicts(decision.candidate, decision.file, decision.qualname))
+
+
+def standing(verdicts: Sequence[Verdict]) -> Verdict | None:
+    """Of the verdicts on one source, the latest first: the last one, unless it says less than an earlier one (nothing
+    was run) that found it right."""
+    last = next(iter(verdicts), None)
+    if last is None or last.candidate.ok is not None:
+        return last
+    return next((each for each in verdicts if each.candidate.ok), last)
 
 
 def known_files(root: Path) -> tuple[Path, ...]:
     """A project's files that kernels were made for or decided on. Raises sqlite3.Error or OSError."""
-    if not _has_store(root):
+    if not has_store(root):
         return ()
     with _store(root) as store:
         return tuple(map(Path, store.files()))
@@ -70,7 +105,7 @@ def is_ours(file: Path, qualname: str) -> IsOurs:
 
     def ask(candidate: str) -> bool:
         root = workspace_root(file)
-        if not _has_store(root):
+        if not has_store(root):
             return False
         with _store(root) as store:
             return store.made(candidate, str(file), qualname)
@@ -103,7 +138,7 @@ def record(
     return made
 
 
-def _has_store(root: Path) -> bool:
+def has_store(root: Path) -> bool:
     """A project that cannot hold a store has it elsewhere, and opening it there changes nothing of the project."""
     return (root / ".cutesmith").exists() or not os.access(root, os.W_OK)
 

@@ -73,6 +73,16 @@ class Decision:
     at: float = 0.0
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """What a job found of a candidate, in which environment, for which class. `ended`: seconds since the epoch."""
+
+    candidate: Candidate
+    environment: Environment
+    class_hash: str | None
+    ended: float
+
+
 class Store:
     """An open store (`opening.open_store`). One writer per job; any number of readers. Close it, or use `with`.
 
@@ -245,10 +255,11 @@ class Store:
         return self._candidate(*row) if row else None
 
     def files(self) -> tuple[str, ...]:
-        """The files of classes that a kernel was made for or a decision on one was taken, the first first."""
+        """The files of classes that a kernel was made for or decided on, or that were captured, the first first."""
         rows = self._connection.execute(
             "SELECT file FROM (SELECT file, ended AS at FROM jobs WHERE kind = 'optimize' AND state = 'done'"
-            " UNION ALL SELECT file, at FROM decisions) GROUP BY file ORDER BY min(at), file"
+            " UNION ALL SELECT file, at FROM decisions UNION ALL SELECT file, at FROM captures)"
+            " GROUP BY file ORDER BY min(at), file"
         )
         return tuple(file for (file,) in rows)
 
@@ -261,6 +272,18 @@ class Store:
             {"id": candidate, "file": file_key(file), "name": qualname},
         ).fetchone()
         return bool(known)
+
+    def verdicts(self, candidate: str, file: str, qualname: str) -> tuple[Verdict, ...]:
+        """What finished jobs on a class found of a source, the latest first."""
+        rows = self._connection.execute(
+            "SELECT record, path, environment, class_hash, ended FROM candidates JOIN jobs ON jobs.id = candidates.job"
+            " WHERE candidates.id = ? AND file = ? AND qualname = ? AND state = 'done' ORDER BY ended DESC",
+            (candidate, file_key(file), qualname),
+        )
+        return tuple(
+            Verdict(self._candidate(record, path), converter().structure(json.loads(environment), Environment), *rest)
+            for record, path, environment, *rest in rows
+        )
 
     def decide(self, decision: Decision) -> None:
         """Record what the user did; `at` is set to now."""

@@ -49,8 +49,8 @@ def accept(options: argparse.Namespace) -> int:
         raise RefusedError(str(refusal)) from None
     if not options.yes:
         _require_consent(offer)
-    patch = _write(target, change)
-    _record("accepted", target, candidate=offer.candidate, class_hash=offer.class_hash, kernel=change.kernel)
+    patch = write_change(target, change)
+    note_decision("accepted", target, candidate=offer.candidate, class_hash=offer.class_hash, kernel=change.kernel)
     status = _finish(options, target, "accepted", patch, change)
     if not options.json:
         console().print(wording.NO_GRAD_NOTE, soft_wrap=True)
@@ -64,7 +64,7 @@ def reject(options: argparse.Namespace) -> int:
         raise RefusedError(f"There is no kernel for {target.qualname} to reject.")
     if not (job.report.get("best") or job.report.get("reference")):
         raise RefusedError(f"There is no kernel for {target.qualname} to reject: the last run made none.")
-    _record("rejected", target, candidate=job.report.get("best"), class_hash=job.class_hash)
+    note_decision("rejected", target, candidate=job.report.get("best"), class_hash=job.class_hash)
     what = "reference" if job.report.get("reference") else "kernel"
     return _finish(options, target, "rejected", "", None, what=what)
 
@@ -76,8 +76,8 @@ def remove(options: argparse.Namespace) -> int:
         change = removing(target.path, target.outline, target.qualname, root=root, is_ours=ours)
     except EditRefusedError as refusal:
         raise RefusedError(str(refusal)) from None
-    patch = _write(target, change)
-    _record("removed", target)
+    patch = write_change(target, change)
+    note_decision("removed", target)
     return _finish(options, target, "removed", patch, change)
 
 
@@ -133,7 +133,7 @@ def _require_consent(offer: _Offer) -> None:
         raise RefusedError("Nothing was changed.")
 
 
-def _write(target: Target, change: Change) -> str:
+def write_change(target: Target, change: Change) -> str:
     """Writes the kernel's file, then the module; returns the module's patch. Raises RefusedError, all undone."""
     before = target.outline.source.text
     after = apply_edits(before, change.edits)
@@ -161,7 +161,7 @@ def _restore(change: Change, replaced: bytes | None) -> None:
         write_atomically(change.kernel, replaced)
 
 
-def _record(choice: Any, target: Target, **about: Any) -> None:
+def note_decision(choice: Any, target: Target, **about: Any) -> None:
     try:
         record(choice, target.path, target.qualname, **about)
     except (sqlite3.Error, OSError) as error:

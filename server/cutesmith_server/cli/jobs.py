@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -24,7 +25,7 @@ from cutesmith_server.errors import RefusedError
 def optimize(options: argparse.Namespace) -> int:
     target = read_target(options.target)
     job = replace(
-        _job("optimize", target, options), proposer=options.proposer, again=options.resume, model=_wish(options)
+        job_for("optimize", target, options), proposer=options.proposer, again=options.resume, model=_wish(options)
     )
     done, asked = run_job(job, quiet=options.json)
     if asked is not None and agrees(asked, options, workspace_root(target.path)):
@@ -54,10 +55,17 @@ def _approved(done: Done, job: Job, target: Target, options: argparse.Namespace)
 
 
 def check(options: argparse.Namespace) -> int:
+    if options.all != (options.target is None) or options.all == bool(options.candidates):
+        what = "name a class and its kernels (FILE::Class CANDIDATE.py ...), or all accepted ones (--all)"
+        raise RefusedError(f"cutesmith check: {what}.", exit=2)
+    if options.all:
+        from cutesmith_server.cli.checking import check_all
+
+        return check_all(options)
     for candidate in options.candidates:
         if not candidate.is_file():
             raise RefusedError(f"{candidate} is no file: name the kernel to check.", exit=2)
-    done, _ = run_job(_job("check", read_target(options.target), options), quiet=options.json)
+    done, _ = run_job(job_for("check", read_target(options.target), options, options.candidates), quiet=options.json)
     return _finish(done, options)
 
 
@@ -70,13 +78,16 @@ def _wish(options: argparse.Namespace) -> Wish:
     )
 
 
-def _job(kind: Literal["optimize", "check"], target: Target, options: argparse.Namespace) -> Job:
+def job_for(
+    kind: Literal["optimize", "check"], target: Target, options: argparse.Namespace, candidates: Sequence[Path] = ()
+) -> Job:
+    """The job that a command's options ask for. `candidates`: of a check."""
     return Job(
         kind=kind,
         task=Task(str(target.path), target.qualname),
         workspace=str(workspace_root(target.path)),
         interpreter=interpreter(options),
-        candidates=tuple(str(each.absolute()) for each in options.candidates) if kind == "check" else (),
+        candidates=tuple(str(each.absolute()) for each in candidates),
         archs=tuple(options.arch),
         device=options.device,
         resume=True,

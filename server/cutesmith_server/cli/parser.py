@@ -17,6 +17,9 @@ _EXITS = (
 )
 
 
+_TARGET_HELP = "a Python file, and the class if it has several"
+
+
 class _Parser(argparse.ArgumentParser):
     """Reports its errors as everything else does."""
 
@@ -48,10 +51,16 @@ def _add_jobs(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_target(optimize)
     _add_job_options(optimize)
     _add_model_options(optimize)
-    check = commands.add_parser("check", help="prove and time kernels that you wrote", epilog=_EXITS)
-    _add_target(check)
+    retune = commands.add_parser("retune", help="search on this device for a faster kernel than an accepted one")
+    _add_target(retune)
+    _add_job_options(retune)
+    check = commands.add_parser("check", help="prove and time kernels that you wrote, or all accepted", epilog=_EXITS)
+    check.add_argument("target", nargs="?", metavar="FILE[::Class]", help=_TARGET_HELP)
+    all_help = "every kernel that this project's code hands over to; proved again where something has changed"
+    check.add_argument("--all", action="store_true", help=all_help)
+    check.add_argument("--again", action="store_true", help="with --all: all of them, changed or not")
     kernel_help = "our contract, or a class ModelNew; several are judged one after the other"
-    check.add_argument("candidates", type=Path, nargs="+", metavar="CANDIDATE.py", help=kernel_help)
+    check.add_argument("candidates", type=Path, nargs="*", metavar="CANDIDATE.py", help=kernel_help)
     _add_job_options(check)
 
 
@@ -67,6 +76,9 @@ def _add_decisions(commands: argparse._SubParsersAction[_Parser]) -> None:
     remove = commands.add_parser("remove", help="take an accepted kernel out of your file again")
     _add_target(remove)
     _add_json(remove)
+    uninstall = commands.add_parser("uninstall", help="show how all accepted kernels come out of this project again")
+    uninstall.add_argument("--yes", action="store_true", help="take them out")
+    _add_json(uninstall)
 
 
 def _add_reports(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -127,7 +139,7 @@ def _seconds(text: str) -> float:
 
 
 def _add_target(command: argparse.ArgumentParser) -> None:
-    command.add_argument("target", metavar="FILE[::Class]", help="a Python file, and the class if it has several")
+    command.add_argument("target", metavar="FILE[::Class]", help=_TARGET_HELP)
 
 
 def _add_job_options(command: argparse.ArgumentParser) -> None:

@@ -18,6 +18,8 @@ from cutesmith_server.jobs import ClassKey
 from cutesmith_server.outlines import Outline
 from cutesmith_server.records import STORE_ERRORS, Record, known_files, read_records
 from cutesmith_server.report import ReportError, read_report
+from cutesmith_server.surroundings import surroundings
+from cutesmith_server.wording import captured
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,10 @@ def _of_class(key: ClassKey, outline: Outline, record: Record) -> ClassStatus:
         return _of_job(key, digest, job.class_hash, job.report)
     if found is not None and found.has_kernel:
         candidate = record.accepted.candidate if record.accepted else None
-        return ClassStatus(file, name, "accepted", drift_of(key, found, record.accepted, digest), candidate)
-    return ClassStatus(file, name, "idle", f"last decision: {record.decision.decision}" if record.decision else "")
+        drift = drift_of(key, found, record.accepted, digest) or record.moved(surroundings(Path(sys.executable)))
+        return ClassStatus(file, name, "accepted", drift, candidate)
+    notes = [f"last decision: {record.decision.decision}"] if record.decision else []
+    return ClassStatus(file, name, "idle", ", ".join([*notes, *([captured(record.capture)] if record.capture else [])]))
 
 
 def _of_job(key: ClassKey, digest: str | None, proved: str | None, data: dict[str, object]) -> ClassStatus:
