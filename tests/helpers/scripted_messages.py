@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 CHARACTERS_PER_TOKEN = 3.5  # a round figure for code; no tokenizer is at hand
 LEAST_CACHED = 1024  # tokens: shorter prefixes are not kept
@@ -51,6 +51,7 @@ class Fail:
     kind: str
     message: str
     retry_after: str | None = None
+    location: str | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,21 @@ class Overloaded:
     """An answer that begins and then turns into an error event."""
 
 
-Act = Say | Cut | Fail | Overloaded
+@dataclass(frozen=True)
+class Drip:
+    """A response that never ends: a byte of its headers at a time, events that say nothing, or thoughts."""
+
+    what: Literal["headers", "pings", "thoughts"]
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A stream of these bytes."""
+
+    data: bytes
+
+
+Act = Say | Cut | Fail | Overloaded | Drip | Raw
 Script = Sequence[Act] | Callable[[int, dict[str, Any]], Act]
 
 
@@ -139,7 +154,7 @@ class ScriptedMessages:
             usage = {} if isinstance(act, Fail) else self._usage(body)
             self.requests.append(Request(body, {k.lower(): v for k, v in handler.headers.items()}, usage))
         try:
-            _fail(handler, act) if isinstance(act, Fail) else _stream(handler, act, body, usage)
+            _play(handler, act, body, usage)
         except (BrokenPipeError, ConnectionResetError):
             handler.close_connection = True
 
@@ -176,6 +191,47 @@ def _blocks(body: dict[str, Any]) -> list[tuple[str, bool]]:
     return blocks + [(block["text"], "cache_control" in block) for block in (*body["system"], *content)]
 
 
+def _play(handler: BaseHTTPRequestHandler, act: Act, body: dict[str, Any], usage: dict[str, int]) -> None:
+    match act:
+        case Fail():
+            _fail(handler, act)
+        case Drip():
+            _drip(handler, act, body, usage)
+        case Raw():
+            _begin(handler)
+            handler.wfile.write(act.data)
+        case _:
+            _stream(handler, act, body, usage)
+
+
+def _begin(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("content-type", "text/event-stream")
+    handler.send_header("connection", "close")
+    handler.end_headers()
+    handler.close_connection = True
+
+
+def _drip(handler: BaseHTTPRequestHandler, act: Drip, body: dict[str, Any], usage: dict[str, int]) -> None:
+    """Until the other side is gone, or a minute has passed."""
+    thought = {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "Hm. "}}
+    piece = _event(thought) if act.what == "thoughts" else _event({"type": "ping"})
+    if act.what == "headers":
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nx-waits: ")
+        piece = b"x"
+    else:
+        _begin(handler)
+        events = list(events_of(Say(None), body, usage))
+        handler.wfile.write(b"".join(map(_event, events[: 2 if act.what == "thoughts" else 1])))
+    for _ in range(600):
+        handler.wfile.write(piece)
+        time.sleep(0.1)
+
+
+def _event(event: dict[str, Any]) -> bytes:
+    return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+
+
 def _fail(handler: BaseHTTPRequestHandler, act: Fail) -> None:
     data = json.dumps({"type": "error", "error": {"type": act.kind, "message": act.message}}).encode()
     handler.send_response(act.status)
@@ -183,18 +239,16 @@ def _fail(handler: BaseHTTPRequestHandler, act: Fail) -> None:
     handler.send_header("content-length", str(len(data)))
     if act.retry_after is not None:
         handler.send_header("retry-after", act.retry_after)
+    if act.location is not None:
+        handler.send_header("location", act.location)
     handler.end_headers()
     handler.wfile.write(data)
 
 
 def _stream(handler: BaseHTTPRequestHandler, act: Act, body: dict[str, Any], usage: dict[str, int]) -> None:
-    handler.send_response(200)
-    handler.send_header("content-type", "text/event-stream")
-    handler.send_header("connection", "close")
-    handler.end_headers()
-    handler.close_connection = True
-    for event in _events(act, body, usage):
-        handler.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+    _begin(handler)
+    for event in events_of(act, body, usage):
+        handler.wfile.write(_event(event))
         handler.wfile.flush()
         time.sleep(act.pause_s if isinstance(act, Say) else 0.0)
     if isinstance(act, Cut) and act.stop is None:  # reset, not closed: what a broken line looks like
@@ -202,7 +256,8 @@ def _stream(handler: BaseHTTPRequestHandler, act: Act, body: dict[str, Any], usa
         handler.connection.close()
 
 
-def _events(act: Act, body: dict[str, Any], usage: dict[str, int]) -> Iterator[dict[str, Any]]:
+def events_of(act: Act, body: dict[str, Any], usage: dict[str, int]) -> Iterator[dict[str, Any]]:
+    """The events of an answer to a request with this body."""
     message = {"id": "msg_scripted", "type": "message", "role": "assistant", "model": body["model"], "content": []}
     begun = usage | {"output_tokens": 1}
     yield {"type": "message_start", "message": message | {"stop_reason": None, "stop_sequence": None, "usage": begun}}

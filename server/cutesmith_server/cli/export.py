@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_agent.store.opening import open_store
@@ -34,7 +35,12 @@ def export(options: argparse.Namespace) -> int:
 def _lines(root: Path, file: Path | None, qualname: str | None) -> Iterator[str]:
     with open_store(root).store as store:
         for record in trajectories(store, root, file, qualname):
-            yield json.dumps(record, ensure_ascii=False) + "\n"
+            yield _line(record)
+
+
+def _line(record: dict[str, Any]) -> str:
+    """As people read it; half a character, which a model may write, stays the escape that JSON has for it."""
+    return json.dumps(record, ensure_ascii=False).encode("utf-8", "backslashreplace").decode() + "\n"
 
 
 def _write(lines: Iterator[str], output: Path | None) -> int:
