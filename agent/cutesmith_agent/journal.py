@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from cutesmith_agent.printable import printable
 from cutesmith_agent.secrets import Scrubber
 from cutesmith_agent.store.store import Store
+from cutesmith_agent.store.trials import Told
 from cutesmith_evaluator.types import Candidate, Environment, Stage
 from cutesmith_evaluator.wire import converter
 
@@ -43,6 +45,14 @@ class Journal:
         self.store.save_candidate(self.job, candidate, environment)
         self.store.add_transition(self.job, candidate.stage, _verdict(candidate), candidate.id)
         self.repeat(candidate)
+
+    def told(self, told: Told, environment: Environment) -> None:
+        """A verdict that a proposer is about to learn of."""
+        self.store.trials.add(self.job, replace(told, candidate=self._scrubber.candidate(told.candidate)), environment)
+
+    def profiled(self, told: Told) -> None:
+        """A profile that a proposer is about to be shown."""
+        self.store.trials.add_profile(self.job, replace(told, candidate=self._scrubber.candidate(told.candidate)))
 
     def repeat(self, candidate: Candidate) -> None:
         """A verdict that the store has already."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,6 +15,7 @@ from cutesmith_agent.proposing import Proposer, Step, Stop, Trial
 from cutesmith_agent.recipes.contract import Draft, Proposal, Target
 from cutesmith_agent.report import Kernel, Report
 from cutesmith_agent.schedules import Schedules, words
+from cutesmith_agent.store.trials import Told
 from cutesmith_agent.subject import Subject, candidate_id, require_adoptable
 from cutesmith_agent.trial import NO_VERDICT, Bench
 from cutesmith_agent.tuning import ranking
@@ -48,7 +50,7 @@ class Search:
     bench: Bench
     subject: Subject
     kernel: Path
-    known: dict[str, Candidate]  # judged before the job was resumed
+    known: dict[str, Told]  # judged before the job was resumed
     trials: list[Trial] = field(default_factory=list)
     finals: list[Candidate] = field(default_factory=list)
     proved: list[str] = field(default_factory=list)  # ids of those that came to their last proof
@@ -100,9 +102,9 @@ def _why_none(findings: tuple[Finding, ...]) -> str:
     return reason or "No recipe covers this module."
 
 
-def _known(bench: Bench) -> dict[str, Candidate]:
-    """What an earlier run of this job, killed or cancelled, found out in the same environment."""
-    return {one.id: one for one in bench.journal.store.candidates(bench.journal.job, bench.environment)}
+def _known(bench: Bench) -> dict[str, Told]:
+    """What the proposers of an earlier run of this job, killed or cancelled, were told in the same environment."""
+    return bench.journal.store.trials.of(bench.journal.job, bench.environment)
 
 
 def _search(search: Search, proposers: list[Proposer], inspection: Inspection, makers: Makers) -> str:
@@ -120,7 +122,8 @@ def _exhaust(search: Search, proposer: Proposer) -> str:
     while isinstance(step := proposer.next(search.trials), Step):
         search.bench.journal.fraction = 0.1 + 0.7 * step.fraction
         search.bench.journal.progress(step.message)
-        search.trials.append(Trial(step.draft, _judge(search, step.draft, proposer.origin)))
+        told = _judge(search, step.draft, proposer.origin)
+        search.trials.append(Trial(step.draft, told.candidate, told.seconds))
         if not search.bench.has_device and search.trials[-1].candidate.ok is not False:
             return _untuned(search.bench)
     search.failures += _failures(step)
@@ -135,20 +138,23 @@ def _failures(stop: Stop) -> tuple[Finding, ...]:
     return (stop.failure,) if stop.failure else ()
 
 
-def _judge(search: Search, draft: Draft, origin: Origin) -> Candidate:
+def _judge(search: Search, draft: Draft, origin: Origin) -> Told:
     """The verdict on a draft: the stored one, or a new one."""
     bench, id = search.bench, candidate_id(draft.source)
     if id in search.known:
-        bench.journal.repeat(search.known[id])
+        bench.journal.repeat(search.known[id].candidate)
         return search.known[id]
+    began = time.monotonic()
     path = bench.journal.store.save_source(bench.journal.job, id, search.kernel.stem, draft.source)
     bench.journal.stage("propose", words(draft), id)
     candidate = Candidate(id, origin, "propose", None, schedule=draft.schedule, path=str(path))
     on_device = (bench.validate_quickly, bench.time_quickly) if bench.has_device else ()
     on_device = (bench.validate_quickly,) if bench.emulates else on_device
     candidate = bench.run(candidate, bench.guards, bench.compile, *on_device)
+    told = Told(candidate, time.monotonic() - began)
+    bench.journal.told(told, bench.environment)
     bench.journal.judged(candidate, bench.environment)
-    return candidate
+    return told
 
 
 def _finalise(search: Search, makers: Makers) -> Candidate | None:

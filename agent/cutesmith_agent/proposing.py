@@ -12,10 +12,11 @@ from cutesmith_evaluator.types import Candidate, Finding, Origin
 
 @dataclass(frozen=True)
 class Trial:
-    """A draft and the verdict on it."""
+    """A draft, the verdict on it, and the seconds that took: as they were when it was judged, in a resumed job too."""
 
     draft: Draft
     candidate: Candidate
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)

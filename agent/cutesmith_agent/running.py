@@ -107,7 +107,15 @@ def _access(job: Job, subject: Subject, store: Store, shop: Shop) -> Granted | W
     may = access(job, subject.root, store, shop.models.default_model)
     if isinstance(may, Withheld) and may.question is not None and job.proposer == "llm":
         asked = may.question
-        shop.emit({"event": "consent", "host": asked.host, "question": asked.text, "by_yes": asked.by_yes})
+        shop.emit(
+            {
+                "event": "consent",
+                "host": asked.host,
+                "question": asked.text,
+                "by_yes": asked.by_yes,
+                "terms": asked.terms,
+            }
+        )
     return may
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cutesmith_agent.proposing import Step, Stop, Trial
 from cutesmith_agent.recipes.contract import Draft
@@ -14,16 +13,16 @@ from cutesmith_evaluator.types import Origin
 
 @dataclass
 class Schedules:
-    """Drafts that differ in their schedule, best guess first."""
+    """Drafts that differ in their schedule, best guess first. A job that goes on counts the time it took before."""
 
     drafts: Sequence[Draft]
     origin: Origin = "recipe"
-    _started: float = field(default_factory=time.monotonic)
 
     def next(self, trials: Sequence[Trial]) -> Step | Stop:
         number = {draft.source: index for index, draft in enumerate(self.drafts)}
         tried = {number[trial.draft.source]: trial.candidate for trial in trials if trial.draft.source in number}
-        why = why_stop(self.drafts, tried, time.monotonic() - self._started) if tried else None
+        seconds = sum(trial.seconds for trial in trials if trial.draft.source in number)
+        why = why_stop(self.drafts, tried, seconds) if tried else None
         index = next_draft(self.drafts, tried)
         if why is not None or index is None:
             return Stop(f"{len(tried)} of {len(self.drafts)} schedules, {why}")

@@ -59,11 +59,12 @@ class CandidateJudged:
 class ConsentAsked:
     """The job wants to send code to a model's host, and the user was not asked about that yet.
 
-    `by_yes`: a blanket yes (--yes) answers it."""
+    `by_yes`: a blanket yes (--yes) answers it. `terms`: what the project's settings ask for, kept with the answer."""
 
     host: str
     question: str
     by_yes: bool
+    terms: str
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,7 @@ def _parse(line: bytes) -> Event | None:
             case "candidate":
                 return CandidateJudged(data["candidate"])
             case "consent":
-                return ConsentAsked(data["host"], data["question"], bool(data["by_yes"]))
+                return ConsentAsked(data["host"], data["question"], bool(data["by_yes"]), data["terms"])
             case "done":
                 return Done(data["report"], int(data["exit"]))
     except (ValueError, KeyError, TypeError):

@@ -43,7 +43,7 @@ class Consents:
         if not await self._studio.client.ask(event.question, "Allow", "Not now"):
             return
         try:
-            await asyncio.to_thread(_grant, key.path, event.host)
+            await asyncio.to_thread(_grant, key.path, event)
             await start(self._studio, key, Order(with_model=True))
         except STORE_ERRORS as error:
             self._studio.client.refuse(f"Your answer could not be kept ({error}): nothing was sent.")
@@ -51,9 +51,9 @@ class Consents:
             self._studio.client.refuse(str(refusal))
 
 
-def _grant(file: Path, host: str) -> None:
+def _grant(file: Path, event: ConsentAsked) -> None:
     from cutesmith_agent.store.location import workspace_root
     from cutesmith_agent.store.opening import open_store
 
     with open_store(workspace_root(file)).store as store:
-        store.set_consent(host, granted=True)
+        store.set_consent(event.host, granted=True, terms=event.terms)

@@ -45,7 +45,7 @@ def _lines_of(event: JobEvent) -> list[str]:
             verdict = {True: "right", False: "failed", None: "not validated"}[candidate.get("ok")]
             words = [f"candidate {candidate.get('id')} ({candidate.get('origin')}): {verdict}"]
             return words + [f"  {_place(each)}{each.get('message')}" for each in candidate.get("findings") or ()]
-        case ConsentAsked(host, _, _):
+        case ConsentAsked(host=host):
             return [f"code would be sent to {host}: you are asked"]
         case Done(report, status):
             found = [f"  {_place(each)}{each.get('message')}" for each in report.get("findings") or ()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from cutesmith_agent.trajectories import trajectories
 from loop_rig import best
 from model_rig import KEY, ModelRig, make_model_rig, round_of, turned, written
 from scripted_evaluator import Request, Script
-from scripted_messages import Act, Say
+from scripted_messages import Act, Drip, Fail, Say, bottleneck, patch
 
 AT_4, AT_3, AT_2 = Script(ms=4.0), Script(ms=3.0), Script(ms=2.0)
 BROKEN = Script(ms=4.0, compile="fails")
@@ -75,9 +76,35 @@ def test_the_token_bound_holds_where_no_price_is_known(model: ModelRig) -> None:
     assert "thinking" not in model.requests[0].body
 
 
-def test_the_minutes_are_a_bound(model: ModelRig) -> None:
-    report = model.run([written(AT_4), *round_of(AT_4, AT_3)], job=wishing(model, max_minutes=1e-6))
-    assert "minutes for it were up" in report["stopped"]
+def test_once_the_minutes_are_up_nothing_is_asked(model: ModelRig) -> None:
+    report = model.run([written(AT_4)], job=wishing(model, max_minutes=1e-6))
+    assert report["stopped"] == "No kernel: the 1e-06 minutes for it were up."
+    assert model.requests == []
+
+
+@pytest.mark.parametrize("what", ["headers", "thoughts"])
+def test_minutes_that_end_while_an_answer_drips_end_the_job(model: ModelRig, what: Any) -> None:
+    """What was found is kept, and no request follows."""
+    began = time.monotonic()
+    report = model.run([written(AT_4), Drip(what)], job=wishing(model, max_minutes=0.025))
+    assert 1.5 <= time.monotonic() - began < 6.0
+    assert report["stopped"] == "Validated and timed after the 0.025 minutes for it were up."
+    assert best(report)["ok"] is True
+    assert len(model.requests) == 2
+
+
+@pytest.mark.parametrize("fault", [Fail(429, "rate_limit_error", "slow down", retry_after="3600"),
+                                   Fail(529, "overloaded_error", "Overloaded", retry_after="0")])  # fmt: skip
+def test_a_server_that_does_not_answer_again_ends_the_job_soon_with_its_words(model: ModelRig, fault: Fail) -> None:
+    began = time.monotonic()
+    model.retries = 1
+    report = model.run([written(AT_4), fault, fault], job=wishing(model, max_minutes=1))
+    assert time.monotonic() - began < 10.0
+    assert best(report)["ok"] is True
+    assert "the model could not be asked any more" in report["stopped"]
+    (said,) = [one["message"] for one in report["findings"] if one["kind"] == "model-unavailable"]
+    assert f"answered {fault.status}: {fault.message}, and " in said
+    assert said.endswith("try later with --resume, nothing is lost.")
 
 
 def test_usage_and_dollars_are_kept_by_call_candidate_and_job(model: ModelRig) -> None:
@@ -129,26 +156,6 @@ def test_again_goes_on_where_a_bound_ended_the_job(model: ModelRig) -> None:
     assert report["model"]["calls"] == 5
 
 
-def test_nothing_is_sent_without_consent_and_the_question_says_what_where_and_how_much(model: ModelRig) -> None:
-    report = model.run([], consents=False)
-    (asked,) = [event for event in model.rig.events if event["event"] == "consent"]
-    assert model.requests == []
-    assert model.rig.evaluator.requests == [], "nor was anything run"
-    assert report["findings"][0]["kind"] == "needs-consent"
-    assert model.rig.events[-1]["exit"] == 2
-    for word in ("claude-opus-5-5 at 127.0.0.1:", "class", "$3.00", "remembered for this workspace"):
-        assert word in asked["question"]
-
-
-def test_a_host_that_a_project_names_needs_more_than_a_blanket_yes(model: ModelRig) -> None:
-    (model.root / "pyproject.toml").write_text('[tool.cutesmith]\nbase_url = "https://models.example.net/v1"\n')
-    job = replace(model.job, model=Wish(model="claude-opus-5-5"))
-    model.rig.events.clear()
-    model.run_job(job)
-    (asked,) = [event for event in model.rig.events if event["event"] == "consent"]
-    assert (asked["host"], asked["by_yes"]) == ("models.example.net", False)
-
-
 def test_without_a_key_one_sentence_says_how_to_set_it(model: ModelRig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     report = model.run([])
@@ -192,20 +199,37 @@ def test_every_prompt_begins_with_what_never_changes(model: ModelRig) -> None:
 
 
 def test_exported_trajectories_have_prompt_reply_verdict_and_reward(model: ModelRig) -> None:
-    acts = [written(BROKEN), turned(BROKEN, AT_4), *round_of(AT_4, AT_2)]
+    """Each reply's own: an answer that could not be used has no part in what a later one was worth."""
+    acts: list[Act] = [Say(None, text="no", stop="end_turn"), written(BROKEN), turned(BROKEN, AT_4)]
+    acts += [Say(None, stop="refusal"), bottleneck(), patch("nothing()", "pass"), turned(AT_4, AT_2)]
     model.run(acts, job=wishing(model, max_rounds=1))
     records = _records(model)
-    assert [(one["step"], one["purpose"]) for one in records] == [
-        (1, "synthesise"),
-        (2, "fix"),
-        (3, "judge"),
-        (4, "code"),
+    assert [(one["purpose"], one["outcome"], one["reward"]) for one in records] == [
+        ("synthesise", "unusable", 0.0),
+        ("synthesise", "candidate", 0.1),
+        ("fix", "candidate", 0.5),
+        ("judge", "declined", 0.0),
+        ("judge", "plan", 0.75),
+        ("code", "unusable", 0.0),
+        ("code", "candidate", 0.75),
     ]
-    assert [one["reward"] for one in records] == [0.0, 0.5, 0.75, 0.75]
-    assert records[0]["verdict"]["findings"][0]["kind"] == "compile-error"
+    assert [one["step"] for one in records] == list(range(1, 8))
+    assert records[0]["verdict"]["findings"][0]["message"].startswith("You called no tool.")
+    assert records[1]["verdict"]["findings"][0]["kind"] == "compile-error"
+    assert "The patch was refused" in records[5]["verdict"]["findings"][0]["message"]
+    assert records[6]["verdict"]["timing"] is not None
     assert records[0]["file"] == "pkg/gelu.py"
     assert "There is no kernel yet" in records[0]["prompt"]
-    assert records[0]["reply"]["calls"][0]["name"] == "submit_kernel"
+    assert records[1]["reply"]["calls"][0]["name"] == "submit_kernel"
+
+
+@pytest.mark.parametrize("how", ["full", "confirmed"])
+def test_a_kernel_that_fails_its_last_proof_is_not_rewarded_as_right(model: ModelRig, how: str) -> None:
+    wrong = replace(AT_2, **{how: "fails"})
+    model.run([written(AT_4), *round_of(AT_4, wrong)], job=wishing(model, max_rounds=1))
+    records = _records(model)
+    assert [one["reward"] for one in records] == [0.5, 0.2, 0.2]
+    assert records[-1]["verdict"]["ok"] is False
 
 
 def _records(model: ModelRig) -> list[dict[str, Any]]:

@@ -69,7 +69,8 @@ def test_a_yes_does_not_cover_an_address_that_the_project_names(flip: Path, monk
     flip.with_name("pyproject.toml").write_text('[tool.cutesmith]\nbase_url = "https://models.example.net"\n')
     ended = cutesmith("optimize", flip, "--proposer", "llm", "--yes", "--json", *WITHOUT_GPU)
     assert ended.status == 2
-    assert "models.example.net comes from this project's pyproject.toml" in ended.json["error"]
+    assert "--yes does not cover what this project's pyproject.toml asks for" in ended.json["error"]
+    assert "pyproject.toml asks for: base_url https://models.example.net." in ended.json["error"]
 
 
 def test_a_model_writes_what_no_recipe_covers_and_it_can_be_exported(

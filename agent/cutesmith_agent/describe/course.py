@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from cutesmith_agent.describe import wording
 from cutesmith_agent.describe.prompts import CheckPrompts, ReferencePrompts
@@ -18,9 +18,10 @@ from cutesmith_agent.describe.wording import Described
 from cutesmith_agent.llm.port import Prompt
 from cutesmith_agent.llm.tools import Answer, Checks, Form, Method, Unclear, Unusable
 from cutesmith_agent.refine.asking import Asker, StoppedError, unexpected
-from cutesmith_agent.refine.wording import without_paths
+from cutesmith_agent.refine.paths import without_paths
 from cutesmith_agent.source.edits import EditRefusedError, apply_edits
 from cutesmith_agent.source.unwritten import write_forward
+from cutesmith_agent.store.calls import Outcome
 from cutesmith_agent.subject import Subject
 from cutesmith_agent.trial import Bench
 from cutesmith_evaluator.errors import WorkerError, WorkerUnavailable
@@ -30,6 +31,8 @@ from cutesmith_evaluator.types import Finding, Inspection
 TURNS = 4  # at a disagreement: the checks' writer, the reference's writer, and so again
 MENDS = 4  # in a row: of a reference that cannot be traced, of checks that are themselves at fault
 T = TypeVar("T", Method, Checks)
+_What = Literal["reference", "checks"]
+_FORMS: dict[_What, Form] = {"reference": "submit_reference", "checks": "submit_checks"}
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class Course:
     def __post_init__(self) -> None:
         self._references = ReferencePrompts(self.described)
         self._checkings = CheckPrompts(self.described)
+        self._calls: dict[_What, int] = {}  # the number of the last
 
     def agreed(self) -> Agreement:
         """Raises StoppedError, WorkerUnavailable."""
@@ -74,6 +78,8 @@ class Course:
                 prompt = self._references.answer(method.source, checks.source, failed)
                 method, inspection = self._traced(self._method(prompt))
             checks, probing = self._weighed(method, checks)
+        self._judge("reference", ok=True)
+        self._judge("checks", ok=True)
         return Agreement(method, checks, probing.checks, inspection)
 
     def _traced(self, method: Method) -> tuple[Method, Inspection]:
@@ -82,9 +88,11 @@ class Course:
         for _ in range(MENDS):
             if inspection is not None:
                 return method, inspection
+            self._judge("reference", said, ok=False)
             method = self._method(self._references.mend(method.source, said))
             said, inspection = self._trace(method)
         if inspection is None:
+            self._judge("reference", said, ok=False)
             raise self._stopped("no-reference", f"the model's reference could not be traced: {said}")
         return method, inspection
 
@@ -103,9 +111,11 @@ class Course:
         for _ in range(MENDS):
             if not said:
                 break
+            self._judge("checks", said, ok=False)
             checks = self._checks(self._checkings.mend(checks.source, said))
             said, probing = self._probe(method, checks)
         if said:
+            self._judge("checks", said, ok=False)
             raise self._stopped("no-checks", f"the model's checks are of no use: {said}")
         return checks, probing
 
@@ -137,7 +147,7 @@ class Course:
                 return Unusable(str(error))
             return answer
 
-        return self._usable(prompt, "reference", "submit_reference", use)
+        return self._usable(prompt, "reference", use)
 
     def _checks(self, prompt: Prompt) -> Checks:
         def use(answer: Answer) -> Checks | Unclear | Unusable:
@@ -146,13 +156,19 @@ class Course:
             problem = checks_problem(answer.source)
             return answer if problem is None else Unusable(problem)
 
-        return self._usable(prompt, "checks", "submit_checks", use)
+        return self._usable(prompt, "checks", use)
 
-    def _usable(self, prompt: Prompt, purpose: str, form: Form, use: Callable[[Answer], T | Unclear | Unusable]) -> T:
-        made = self.asker.usable(prompt, purpose, (form, "say_unclear"), use)
+    def _usable(self, prompt: Prompt, what: _What, use: Callable[[Answer], T | Unclear | Unusable]) -> T:
+        made = self.asker.usable(prompt, what, (_FORMS[what], "say_unclear"), use)
+        self._calls[what] = self.asker.ledger.last
+        self.asker.ledger.judge(Outcome("unclear", made.reason) if isinstance(made, Unclear) else Outcome(what))
         if isinstance(made, Unclear):
             raise self._stopped("unclear-description", f"the description leaves open: {made.reason}")
         return made
+
+    def _judge(self, what: _What, said: str = "", *, ok: bool) -> None:
+        """The last reference, or checks: what was wrong with them, or that they agreed."""
+        self.asker.ledger.judge(Outcome(what, said, ok), self._calls[what])
 
     def _written(self, method: Method) -> Subject:
         """The class with the method in. Raises EditRefusedError."""

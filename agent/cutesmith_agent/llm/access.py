@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cutesmith_agent.job import Job
+from cutesmith_agent.llm import terms
 from cutesmith_agent.llm.catalogue import known, price_source
 from cutesmith_agent.llm.port import ChatModel, Usage
 from cutesmith_agent.llm.settings import KEY_NAME, ModelSettings, SettingsError, read_settings
+from cutesmith_agent.printable import printable
 from cutesmith_agent.store.store import Store
 from cutesmith_evaluator.types import Finding
 
@@ -39,11 +41,13 @@ class Models:
 
 @dataclass(frozen=True)
 class Question:
-    """What to ask the user once per workspace and host. `by_yes`: a blanket yes answers it, too."""
+    """What to ask the user once per workspace, host and terms (`terms.text`: what the project's settings ask for).
+    `by_yes`: a blanket yes answers it, too."""
 
     host: str
     text: str
     by_yes: bool
+    terms: str
 
 
 @dataclass(frozen=True)
@@ -74,20 +78,28 @@ def access(
         settings = read_settings(root, job.model, default_model, environment)
     except SettingsError as error:
         return Withheld(Finding("model-settings", str(error)))
-    if store.consent(settings.host) is True:
+    asked, has_agreed = terms.terms(settings), store.consent(settings.host) is True
+    if has_agreed and terms.covers(terms.read(store.agreed_terms(settings.host)), asked):
         return Granted(settings, key)
-    question = _question(settings)
-    message = f"Nothing was sent: you have not agreed that code of this project goes to {settings.host}."
-    return Withheld(Finding("needs-consent", message), question)
+    return Withheld(
+        Finding("needs-consent", _why(settings.host, asked if has_agreed else {})), _question(settings, asked)
+    )
 
 
-def _question(settings: ModelSettings) -> Question:
+def _why(host: str, asked: terms.Terms) -> str:
+    if not asked:
+        return f"Nothing was sent: you have not agreed that code of this project goes to {host}."
+    return f"Nothing was sent: you have not agreed to what the project wants now.{terms.words(asked)}"
+
+
+def _question(settings: ModelSettings, asked: terms.Terms) -> Question:
     text = (
         f"Ask {settings.model} at {settings.host} for kernels of this workspace? Sent are the module's class and the "
         "code of its file that it uses, its shapes, candidate kernels and what the evaluator said of them; no other "
-        f"file, no data, no weights. {_cost(settings)} Your answer is remembered for this workspace."
+        f"file, no data, no weights. {_cost(settings)}{terms.words(asked)} "
+        "Your answer is remembered for this workspace."
     )
-    return Question(settings.host, text, settings.base_url_from != "pyproject.toml")
+    return Question(printable(settings.host), printable(text), not terms.need_more_than_yes(asked), terms.text(asked))
 
 
 def _cost(settings: ModelSettings) -> str:

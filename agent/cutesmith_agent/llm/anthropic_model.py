@@ -24,6 +24,7 @@ class AnthropicModel:
 
     def __init__(self, settings: ModelSettings, key: str) -> None:
         self._settings, self._key = settings, key
+        self._tls = httpx2.create_ssl_context()
 
     @property
     def name(self) -> str:
@@ -70,7 +71,7 @@ class AnthropicModel:
         settings = self._settings
         timeout = anthropic.Timeout(settings.silence_s, connect=_CONNECT_S)
         http = anthropic.DefaultAsyncHttpxClient(
-            follow_redirects=False, timeout=timeout, event_hooks={"response": [patience.seen]}
+            verify=self._tls, follow_redirects=False, timeout=timeout, event_hooks={"response": [patience.seen]}
         )
         return anthropic.AsyncAnthropic(
             api_key=self._key,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, field
 
 from cutesmith_agent.llm.catalogue import Price
@@ -13,6 +12,7 @@ from cutesmith_agent.llm.settings import ModelSettings
 _BYTES_PER_TOKEN = 2.0  # fewer than any tokenizer's on code: an upper bound on the tokens of a prompt
 _OVERHEAD = 2_000  # tokens of tool schemas and of the API's own instructions
 _SHORTEST_ANSWER = 6_000  # tokens: less does not hold a kernel
+_SHORTEST_S = 1.0  # no answer comes in less
 
 
 class OverBudgetError(Exception):
@@ -21,17 +21,24 @@ class OverBudgetError(Exception):
 
 @dataclass
 class Budget:
-    """What is left of a job's bounds. `price` None: dollars are not known, and only tokens are bounded."""
+    """What is left of a job's bounds. `price` None: dollars are not known, and only tokens are bounded.
+
+    `seconds` are those that answers, verdicts and profiles took, when they were made: a job that goes on has only what
+    is left of its minutes, and one that is replayed stops where it stopped."""
 
     settings: ModelSettings
     price: Price | None
     spent: Usage = field(default_factory=Usage)
     calls: int = 0
-    _started: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
 
     def spend(self, usage: Usage) -> None:
         self.spent += usage
         self.calls += 1
+
+    def took(self, seconds: float) -> None:
+        """An answer, a verdict or a profile did."""
+        self.seconds += seconds
 
     @property
     def dollars(self) -> float | None:
@@ -39,13 +46,17 @@ class Budget:
 
     @property
     def seconds_left(self) -> float:
-        return self.settings.max_minutes * 60 - (time.monotonic() - self._started)
+        return self.settings.max_minutes * 60 - self.seconds
+
+    def require_time(self) -> None:
+        """Raises OverBudgetError where none is left for another answer."""
+        if self.seconds_left < _SHORTEST_S:
+            raise OverBudgetError(f"the {self.settings.max_minutes:g} minutes for it were up")
 
     def answer_tokens(self, prompt: Prompt) -> int:
         """How long the next answer may be. Raises OverBudgetError."""
         limits = self.settings
-        if self.seconds_left <= 0:
-            raise OverBudgetError(f"the {limits.max_minutes:g} minutes for it were up")
+        self.require_time()
         reading = most_tokens(prompt)
         left = limits.max_tokens - self.spent.total - reading
         if left < _SHORTEST_ANSWER:

@@ -7,9 +7,9 @@ from collections import deque
 from dataclasses import asdict, replace
 
 from cutesmith_agent.llm.budget import Budget
-from cutesmith_agent.llm.port import ChatModel, OnProgress, Part, Prompt, Reply, ToolCall, Usage
+from cutesmith_agent.llm.port import ChatModel, ModelUnavailableError, OnProgress, Part, Prompt, Reply, ToolCall, Usage
 from cutesmith_agent.secrets import Scrubber
-from cutesmith_agent.store.calls import Call
+from cutesmith_agent.store.calls import Call, Outcome
 from cutesmith_agent.store.store import Store
 
 
@@ -22,6 +22,7 @@ class Ledger:
         self._store, self._job, self._scrubber = store, job, scrubber
         self._answered: dict[str, deque[tuple[int, Call]]] = {}
         self._unlinked: list[int] = []
+        self.last = 0  # the number of the last call
         for number, call in store.calls.of(job):
             self._answered.setdefault(call.digest, deque()).append((number, call))
             budget.spend(_reply(call).usage)
@@ -36,10 +37,12 @@ class Ledger:
         digest = prompt.digest(self.model)
         if earlier := self._answered.get(digest):
             number, call = earlier.popleft()
+            self.budget.took(call.seconds)
             reply = _reply(call)
         else:
             number, reply = self._asked(prompt, digest, purpose, on_progress)
         self._unlinked.append(number)
+        self.last = number
         return reply
 
     def _asked(self, prompt: Prompt, digest: str, purpose: str, on_progress: OnProgress) -> tuple[int, Reply]:
@@ -47,12 +50,19 @@ class Ledger:
         allowed = ours.answer_tokens(prompt)
         seconds = min(ours.settings.answer_s, ours.seconds_left)
         began = time.monotonic()
-        reply = self._model.ask(prompt, max_tokens=allowed, deadline_s=seconds, on_progress=on_progress)
+        try:
+            reply = self._model.ask(prompt, max_tokens=allowed, deadline_s=seconds, on_progress=on_progress)
+        except ModelUnavailableError:
+            ours.took(time.monotonic() - began)
+            ours.require_time()  # which then is the reason
+            raise
+        took = time.monotonic() - began
         ours.spend(reply.usage)
+        ours.took(took)
         dollars = ours.price.dollars(reply.usage) if ours.price else None
         texts = tuple(part.text for part in prompt.parts)
         kept = self._scrubber.value(asdict(reply))
-        call = Call(digest, purpose, self.model, texts, kept, dollars, time.monotonic() - began)
+        call = Call(digest, purpose, self.model, texts, kept, dollars, took)
         return self._store.calls.add(self._job, call), _reply(call)
 
     def _clean(self, prompt: Prompt) -> Prompt:
@@ -61,8 +71,14 @@ class Ledger:
 
         return replace(prompt, system=clean(prompt.system), user=clean(prompt.user))
 
+    def judge(self, outcome: Outcome, call: int | None = None) -> None:
+        """Say what a reply amounted to, the last by default."""
+        reason = self._scrubber.text(outcome.reason)
+        self._store.calls.judge(call or self.last, replace(outcome, reason=reason))
+
     def made(self, candidate: str) -> None:
-        """The answers since the last candidate led to this one."""
+        """The last answer is this candidate, and those since the one before it were for it."""
+        self.judge(Outcome("candidate"))
         self._store.calls.link(self._unlinked, candidate)
         self._unlinked.clear()
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 KEY_NAME = "ANTHROPIC_API_KEY"
 DEFAULT_URL = "https://api.anthropic.com"
 Effort = Literal["low", "medium", "high", "xhigh", "max"]
-Origin = Literal["default", "pyproject.toml", "environment", "job"]
+PROJECT = "pyproject.toml"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _VARIABLES = {
     "model": ("CUTESMITH_MODEL",),
@@ -49,7 +49,6 @@ class ModelSettings:
 
     model: str
     base_url: str = DEFAULT_URL
-    base_url_from: Origin = "default"
     effort: Effort = "medium"
     max_dollars: float = 3.0
     max_tokens: int = 800_000
@@ -60,6 +59,7 @@ class ModelSettings:
     retries: int = 4  # by the SDK, before an answer begins: connections, 408, 409, 429, 5xx; it heeds `retry-after`
     silence_s: float = 120.0  # without a byte from the server, after which an answer is given up
     answer_s: float = 900.0  # for one whole answer
+    by_project: tuple[str, ...] = ()  # names of the settings that the project's own pyproject.toml decided
 
     @property
     def host(self) -> str:
@@ -71,20 +71,21 @@ def read_settings(
     root: Path, wish: Wish, default_model: Callable[[], str], environment: Mapping[str, str] = os.environ
 ) -> ModelSettings:
     """The settings for a job in the workspace at `root`. Raises SettingsError."""
-    places: tuple[tuple[Origin, dict[str, Any]], ...] = (
-        ("pyproject.toml", _from_project(root)),
+    places: tuple[tuple[str, dict[str, Any]], ...] = (
+        (PROJECT, _from_project(root)),
         ("environment", _from_environment(environment)),
         ("job", {one.name: getattr(wish, one.name) for one in fields(wish)}),
     )
     chosen: dict[str, Any] = {}
-    origin: Origin = "default"
+    origins: dict[str, str] = {}
     for place, values in places:
         found = {name: _checked(name, value, place) for name, value in values.items() if value is not None}
-        origin = place if "base_url" in found else origin
+        origins |= dict.fromkeys(found, place)
         chosen |= found
     if "model" not in chosen:
         chosen["model"] = default_model()
-    return ModelSettings(**chosen, base_url_from=origin)
+    by_project = tuple(sorted(name for name, place in origins.items() if place == PROJECT))
+    return ModelSettings(**chosen, by_project=by_project)
 
 
 def _from_project(root: Path) -> dict[str, Any]:
@@ -121,9 +122,18 @@ def _checked(name: str, value: Any, place: str) -> Any:
 
 
 def _checked_url(url: str, place: str) -> str:
-    """A key goes there: only encrypted, or within this machine."""
-    parts = urlsplit(url)
-    schemes = ("https", "http") if parts.hostname in _LOOPBACK else ("https",)
-    if parts.hostname and parts.scheme in schemes:
+    """A key goes there: only encrypted, or within this machine. What else an address may hold is no part of it."""
+    try:
+        parts = urlsplit(url)
+        schemes = ("https", "http") if parts.hostname in _LOOPBACK else ("https",)
+        is_good = bool(parts.hostname) and parts.scheme in schemes and (parts.port is None or parts.port > 0)
+    except ValueError:  # no port, or a bracket too many
+        parts, is_good = urlsplit(""), False
+    if "@" in url or parts.query or parts.fragment:
+        raise SettingsError(
+            f"base_url ({place}) must be a plain address, with no user name, password, query or fragment; the key is "
+            f"read from {KEY_NAME}."
+        )
+    if is_good:
         return url.rstrip("/")
     raise SettingsError(f"base_url {url!r} ({place}) must be an https address, or http on this machine.")

@@ -15,6 +15,7 @@ from cutesmith_agent.patches import Patch
 from cutesmith_agent.recipes.contract import Draft
 from cutesmith_agent.refine import prompts, wording
 from cutesmith_agent.refine.evidence import with_evidence_section
+from cutesmith_agent.store.calls import Outcome
 from cutesmith_agent.subject import candidate_id
 from cutesmith_evaluator.types import Finding
 
@@ -62,7 +63,9 @@ class Asker:
         def use(answer: Answer) -> Bottleneck | Unusable:
             return answer if isinstance(answer, Bottleneck) else unexpected()
 
-        return self.usable(prompt, purpose, ("name_bottleneck",), use)
+        plan = self.usable(prompt, purpose, ("name_bottleneck",), use)
+        self.ledger.judge(Outcome("plan"))
+        return plan
 
     def usable(self, prompt: Prompt, purpose: str, forms: tuple[Form, ...], use: Callable[[Answer], T | Unusable]) -> T:
         """What `use` makes of an answer in one of the forms; what it says is Unusable goes back with its reason.
@@ -74,6 +77,7 @@ class Asker:
             made = answer if isinstance(answer, Unusable) else use(answer)
             if not isinstance(made, Unusable):
                 return made
+            self.ledger.judge(Outcome("declined" if made.is_refusal else "unusable", made.reason))
             reason, refusals = wording.shortened(made.reason, _LONGEST_REASON), refusals + made.is_refusal
             if refusals == _REFUSALS:
                 raise _failed("model-refused", "the model declined to answer", "The model declined this task twice.")

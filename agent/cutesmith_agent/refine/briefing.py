@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cutesmith_agent.estimate import estimate
+from cutesmith_agent.refine.paths import without_paths
 from cutesmith_agent.refine.wording import enclosed
 from cutesmith_evaluator.types import Environment, Graph, GraphInput, Node, Ref, TensorSpec
 from cutesmith_evaluator.units import duration
@@ -42,7 +43,7 @@ class Briefing:
             "inputs": "\n".join(f"- {_input(one)}" for one in graph.inputs),
             "nodes": "\n".join(_nodes(graph)),
             "outputs": ", ".join(map(_arg, graph.outputs)) + (" (a tuple)" if graph.returns_tuple else ""),
-            "guards": ", ".join(_guards(graph)) or "none",
+            "guards": without_paths(", ".join(_guards(graph)), self.root) or "none",
             "dynamic": "; ".join(" with ".join(map(str, group)) for group in graph.dynamic_dims) or "none",
             "flops": f"{graph.flops:,}",
             "bytes": f"{graph.bytes:,}",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 from cutesmith_agent.llm.access import Granted, Models
 from cutesmith_agent.llm.budget import Budget
 from cutesmith_agent.llm.catalogue import known
@@ -13,9 +16,10 @@ from cutesmith_agent.refine.briefing import Briefing
 from cutesmith_agent.refine.proposer import Refiner
 from cutesmith_agent.secrets import Scrubber
 from cutesmith_agent.source.excerpt import excerpt
+from cutesmith_agent.store.trials import Told
 from cutesmith_agent.subject import Subject
 from cutesmith_agent.trial import Bench
-from cutesmith_evaluator.types import Inspection
+from cutesmith_evaluator.types import Candidate, Inspection
 
 
 def refiner(granted: Granted, models: Models, scrubber: Scrubber) -> MakeRefiner:
@@ -26,9 +30,30 @@ def refiner(granted: Granted, models: Models, scrubber: Scrubber) -> MakeRefiner
         source = excerpt(subject.bare, subject.qualname)
         briefing = Briefing(subject.qualname, source, inspection.graph, bench.archs, bench.environment, subject.root)
         made = asker(granted, models, scrubber, bench)
-        return Refiner(made, briefing, granted.settings.max_rounds, bench.has_device, bench.profile)
+        profiled = _profiler(bench, made.ledger.budget)
+        return Refiner(made, briefing, granted.settings.max_rounds, bench.has_device, profiled)
 
     return make
+
+
+def _profiler(bench: Bench, budget: Budget) -> Callable[[Candidate], Candidate]:
+    """What gives a candidate its profile: measured once in a job, and kept, so that a prompt with it recurs."""
+    shown: dict[str, Candidate] = {}
+    journal = bench.journal
+
+    def profiled(candidate: Candidate) -> Candidate:
+        if candidate.id not in shown:
+            told = journal.store.trials.profile(journal.job, candidate.id, bench.environment)
+            if told is None:
+                began = time.monotonic()
+                seen = bench.profile(candidate)
+                told = Told(seen, time.monotonic() - began)
+                journal.profiled(told)
+            budget.took(told.seconds)
+            shown[candidate.id] = told.candidate
+        return shown[candidate.id]
+
+    return profiled
 
 
 def asker(granted: Granted, models: Models, scrubber: Scrubber, bench: Bench) -> Asker:

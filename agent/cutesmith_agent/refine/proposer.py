@@ -12,6 +12,7 @@ from cutesmith_agent.recipes.contract import Draft
 from cutesmith_agent.refine import profile, wording
 from cutesmith_agent.refine.asking import Asker, StoppedError
 from cutesmith_agent.refine.briefing import Briefing
+from cutesmith_agent.refine.paths import without_paths
 from cutesmith_agent.refine.prompts import Base, Prompts
 from cutesmith_agent.subject import candidate_id
 from cutesmith_agent.tuning import ranking
@@ -33,7 +34,7 @@ class Refiner:
     """Proposes what a model writes. Starts from the best trial so far where one is right, else from nothing.
 
     `rounds`: of optimisation, at most. `timed`: whether there is a device to time on. `profiled`: a candidate with what
-    the profilers say of it."""
+    the profilers say of it, the same at every call."""
 
     asker: Asker
     briefing: Briefing
@@ -44,7 +45,6 @@ class Refiner:
     _course: Course | None = None
     _round: int = 0
     _tried: list[str] = field(default_factory=list)
-    _profiles: dict[str, Candidate] = field(default_factory=dict)  # by the candidate's id
 
     def __post_init__(self) -> None:
         self._prompts = Prompts(self.briefing)
@@ -54,6 +54,7 @@ class Refiner:
             if self._course is None:
                 self._course = self._whole(_best(trials))
                 return next(self._course)
+            self.asker.ledger.budget.took(trials[-1].seconds)
             return self._course.send(trials[-1].candidate)
         except StopIteration as end:
             return Stop(end.value)
@@ -152,9 +153,7 @@ class Refiner:
         return made
 
     def _figures(self, candidate: Candidate) -> Part:
-        if candidate.id not in self._profiles:
-            self._profiles[candidate.id] = self.profiled(candidate)
-        seen = self._profiles[candidate.id]
+        seen = self.profiled(candidate)
         return self._prompts.profile(profile.figures(seen, self.briefing.graph, self.briefing.arch))
 
     def _step(self, draft: Draft, message: str) -> Step:
@@ -184,7 +183,7 @@ def _better(best: Trial, made: Trial) -> tuple[Trial, bool]:
 
 def _failure(candidate: Candidate, briefing: Briefing) -> str:
     errors: list[Finding] = [finding for finding in candidate.findings if finding.severity == "error"]
-    why = wording.without_paths(errors[0].message, briefing.root) if errors else "no reason given"
+    why = without_paths(errors[0].message, briefing.root) if errors else "no reason given"
     return f"failed at {candidate.stage}: {wording.shortened(why)}"
 
 

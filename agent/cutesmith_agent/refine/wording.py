@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
+from cutesmith_agent.refine.paths import without_paths
 from cutesmith_agent.verdicts import median_ms
 from cutesmith_evaluator.types import Candidate, Finding
 
 _MOST_FINDINGS = 6
 _LONGEST = 1_500  # characters of one finding
-_PATH = re.compile(r"(?<![\w/.:])(?:/[\w.@+~-]+)+/([\w.@+-]+)")
 
 
 def enclosed(text: str) -> str:
@@ -49,12 +48,6 @@ def shortened(text: str, longest: int = _LONGEST) -> str:
     if len(text) <= longest:
         return text
     return f"{text[: longest // 2]}\n[...]\n{text[-longest // 2 :]}"
-
-
-def without_paths(text: str, root: Path) -> str:
-    """Paths of the workspace from its root, other absolute paths by their last part alone."""
-    text = text.replace(f"{root}/.cutesmith/", "/store/").replace(f"{root}/", "")
-    return _PATH.sub(r"\1", text)
 
 
 def result(candidate: Candidate) -> str:

@@ -7,15 +7,28 @@ import json
 import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Kind = Literal["unusable", "declined", "plan", "candidate", "reference", "checks", "unclear"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a reply amounted to. `reason`: why it could not be used, or what was found wrong with a reference or its
+    checks. `ok`: of these, whether they agreed; None: they ran, and nothing more is known."""
+
+    kind: Kind
+    reason: str = ""
+    ok: bool | None = None
 
 
 @dataclass(frozen=True)
 class Call:
     """One call. `prompt`: its parts, as they were sent, in order; `reply`: `llm.port.Reply` as JSON values.
 
-    `dollars` is None where the model's price is not known; `seconds` is how long the answer took."""
+    `dollars` is None where the model's price is not known; `seconds` is how long the answer took; `candidate` the one
+    that the call was for, whatever its own answer was worth: that is the `outcome`, None where it is not known."""
 
     digest: str
     purpose: str
@@ -25,6 +38,7 @@ class Call:
     dollars: float | None
     seconds: float
     candidate: str | None = None
+    outcome: Outcome | None = None
 
 
 class Calls:
@@ -66,11 +80,16 @@ class Calls:
             "UPDATE calls SET candidate = ? WHERE number = ?", [(candidate, number) for number in numbers]
         )
 
+    def judge(self, number: int, outcome: Outcome) -> None:
+        """Say what a reply amounted to."""
+        text = json.dumps(asdict(outcome))
+        self._connection.execute("UPDATE calls SET outcome = ? WHERE number = ?", (text, number))
+
     def of(self, job: str) -> tuple[tuple[int, Call], ...]:
         """A job's calls with their numbers, in the order they were made."""
         parts = dict(self._connection.execute("SELECT digest, text FROM prompt_parts WHERE job = ?", (job,)))
         rows = self._connection.execute(
-            "SELECT number, digest, purpose, model, prompt, reply, dollars, seconds, candidate FROM calls"
+            "SELECT number, digest, purpose, model, prompt, reply, dollars, seconds, candidate, outcome FROM calls"
             " WHERE job = ? ORDER BY number",
             (job,),
         )
@@ -87,9 +106,10 @@ class Calls:
 
 
 def _call(row: Sequence[Any], parts: dict[str, str]) -> Call:
-    digest, purpose, model, prompt, reply, dollars, seconds, candidate = row
+    digest, purpose, model, prompt, reply, dollars, seconds, candidate, outcome = row
     texts = tuple(parts[each] for each in json.loads(prompt))
-    return Call(digest, purpose, model, texts, json.loads(reply), dollars, seconds, candidate)
+    amounts = None if outcome is None else Outcome(**json.loads(outcome))
+    return Call(digest, purpose, model, texts, json.loads(reply), dollars, seconds, candidate, amounts)
 
 
 def _digest(text: str) -> str:

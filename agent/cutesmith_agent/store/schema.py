@@ -89,6 +89,20 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (file, qualname)
     );
     """,
+    """
+    CREATE TABLE trials (              -- what proposers were told of their drafts: a job that goes on is told the same
+        job TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+        candidate TEXT NOT NULL,
+        environment TEXT NOT NULL,     -- JSON: what the verdict holds for
+        record TEXT NOT NULL,          -- JSON of types.Candidate, as it was before its last proof
+        seconds REAL NOT NULL,         -- that the verdict took
+        profiled TEXT,                 -- JSON of types.Candidate with the profilers' figures; null: not profiled
+        profiling REAL,                -- seconds that those took
+        PRIMARY KEY (job, candidate)
+    );
+    ALTER TABLE calls ADD COLUMN outcome TEXT;              -- JSON: what the reply amounted to; null: not known
+    ALTER TABLE consents ADD COLUMN terms TEXT NOT NULL DEFAULT '{}';  -- JSON: what the project's settings asked for
+    """,
 )
 
 

@@ -20,6 +20,7 @@ from cutesmith_agent.store.calls import Calls
 from cutesmith_agent.store.captures import Captures
 from cutesmith_agent.store.location import file_key
 from cutesmith_agent.store.pruning import Bounds, prune, remove_folders
+from cutesmith_agent.store.trials import Trials, environment_text
 from cutesmith_evaluator.types import Candidate, Environment
 from cutesmith_evaluator.wire import converter
 
@@ -128,15 +129,26 @@ class Store:
         """How classes were built and called in real runs."""
         return Captures(self._connection)
 
+    @property
+    def trials(self) -> Trials:
+        """What proposers were told in this store's jobs."""
+        return Trials(self._connection, self.folder)
+
     def consent(self, host: str) -> bool | None:
         """Whether the user lets code of this workspace be sent to a host; None: never asked."""
         row = self._connection.execute("SELECT granted FROM consents WHERE host = ?", (host,)).fetchone()
         return bool(row[0]) if row else None
 
-    def set_consent(self, host: str, *, granted: bool) -> None:
+    def agreed_terms(self, host: str) -> str:
+        """What the project's settings asked for when the user was asked: `llm.terms` reads it."""
+        row = self._connection.execute("SELECT terms FROM consents WHERE host = ?", (host,)).fetchone()
+        return row[0] if row else "{}"
+
+    def set_consent(self, host: str, *, granted: bool, terms: str = "{}") -> None:
         with self._transaction() as rows:
             rows.execute(
-                "INSERT OR REPLACE INTO consents (host, granted, at) VALUES (?, ?, ?)", (host, granted, time.time())
+                "INSERT OR REPLACE INTO consents (host, granted, terms, at) VALUES (?, ?, ?, ?)",
+                (host, granted, terms, time.time()),
             )
 
     def begin_job(self, key: JobKey, *, resume: bool, finished: bool = False) -> str:
@@ -208,7 +220,7 @@ class Store:
             rows.execute(
                 "INSERT INTO candidates (job, id, path, environment, record) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO"
                 " UPDATE SET path = excluded.path, environment = excluded.environment, record = excluded.record",
-                (job, candidate.id, str(path), _environment_text(environment), record),
+                (job, candidate.id, str(path), environment_text(environment), record),
             )
 
     def candidates(self, job: str, environment: Environment | None = None) -> tuple[Candidate, ...]:
@@ -216,7 +228,7 @@ class Store:
         rows = self._connection.execute(
             "SELECT record, path, environment FROM candidates WHERE job = ? ORDER BY rowid", (job,)
         ).fetchall()
-        wanted = _environment_text(environment) if environment else None
+        wanted = environment_text(environment) if environment else None
         return tuple(self._candidate(record, path) for record, path, where in rows if wanted in (None, where))
 
     def _candidate(self, record: str, path: str) -> Candidate:
@@ -309,7 +321,3 @@ class Store:
 
 def _fields(decision: Decision) -> tuple[Any, ...]:
     return tuple(vars(decision).values())
-
-
-def _environment_text(environment: Environment) -> str:
-    return json.dumps(converter().unstructure(environment), sort_keys=True)

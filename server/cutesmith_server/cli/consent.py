@@ -21,14 +21,14 @@ def agrees(asked: ConsentAsked, options: argparse.Namespace, root: Path) -> bool
         print(f"{asked.question} [y/N] ", end="", file=sys.stderr, flush=True)
         granted = sys.stdin.readline().strip().lower() in ("y", "yes")
     with open_store(root).store as store:
-        store.set_consent(asked.host, granted=granted)
+        store.set_consent(asked.host, granted=granted, terms=asked.terms)
     return granted
 
 
 def _unasked(asked: ConsentAsked, options: argparse.Namespace) -> str:
     if options.yes:
         return (
-            f"Nothing was sent: {asked.host} comes from this project's pyproject.toml, which --yes does not cover; "
-            "answer on a terminal, or set CUTESMITH_BASE_URL to it."
+            "Nothing was sent: --yes does not cover what this project's pyproject.toml asks for; answer on a terminal, "
+            f"or set it yourself (CUTESMITH_BASE_URL, CUTESMITH_MODEL, --max-dollars). {asked.question}"
         )
     return f"Nothing was sent. {asked.question} Add --yes to agree."
