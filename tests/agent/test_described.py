@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cutesmith_agent.store.opening import open_store
+from cutesmith_agent.trajectories import trajectories
 from described_rig import CHECKS, DESCRIBED, REFERENCE, DescribedRig, Lasting, checks, reference
 from model_rig import KEY
 from scripted_messages import Say
@@ -41,6 +42,11 @@ def described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worker: Lasting) 
 def purposes(rig: DescribedRig) -> list[str]:
     with open_store(rig.root).store as store:
         return [call.purpose for job, _, _ in store.calls.jobs(None, None) for _, call in store.calls.of(job)]
+
+
+def rewards(rig: DescribedRig) -> list[tuple[str, float | None]]:
+    with open_store(rig.root).store as store:
+        return [(one["outcome"], one["reward"]) for one in trajectories(store, rig.root, None, None)]
 
 
 def messages(done: dict[str, Any]) -> str:
@@ -88,6 +94,7 @@ def test_a_reference_that_is_wrong_is_corrected_when_the_checks_stand(described:
     assert purposes(described) == ["reference", "checks", "checks", "reference"]
     assert "AssertionError: rows" in described.requests[-1].moment
     assert "x.flip(0)" in done["report"]["reference"]["source"]
+    assert rewards(described) == [("reference", 0.2), ("checks", 0.2), ("checks", 1.0), ("reference", 1.0)]
 
 
 def test_those_that_never_agree_end_with_what_to_do(described: DescribedRig) -> None:
@@ -121,6 +128,7 @@ def test_a_reference_that_cannot_be_traced_is_mended(described: DescribedRig) ->
     done = described.run([reference(data_dependent), reference(), checks()])
     assert done["exit"] == 5
     assert "flip.py:10: forward turns a tensor into a Python number" in described.requests[1].moment
+    assert rewards(described) == [("reference", 0.1), ("reference", 1.0), ("checks", 1.0)]
 
 
 def test_what_is_more_than_a_formula_or_a_check_goes_back_with_the_reason(described: DescribedRig) -> None:

@@ -14,7 +14,8 @@ from cutesmith_agent.refine.paths import without_paths
 
 ROOT = Path("/srv/checkouts/ours")
 ELSEWHERE = ["/home", "/Users", "/root", "/usr", "/opt", "/tmp", "/var", "/mnt", "/etc", "/private", "/srv/checkouts"]
-ELSEWHERE += [str(Path.home() / "x"), tempfile.gettempdir(), "/scratch", "/data/of"]
+ELSEWHERE += [str(Path.home() / "x"), tempfile.gettempdir()]
+ANYWHERE = ["/scratch", "/data/of", "/Ünïcode"]  # a word before these goes on: a/scratch is in the workspace
 BEFORE = ["", " ", ":", "=", "(", "[", "{", "<", ",", ";", "|", "&", "@", "!", "file://", "file:", "failed:",
           " -I", "--log=",
           "vscode-remote://ssh-remote+", "~", "\t", "\n", "*", "é ", "→"]  # fmt: skip
@@ -24,12 +25,13 @@ NAMES = st.sampled_from(["kernel_cute.py", "libcuda.so", "notes"])
 
 @given(
     st.sampled_from(BEFORE),
-    st.sampled_from(ELSEWHERE),
+    st.sampled_from(ELSEWHERE + ANYWHERE),
     FOLDERS,
     NAMES,
     st.sampled_from(["", ":3: no", '"', ", line", ")"]),
 )
 def test_no_folder_elsewhere_is_left(before: str, top: str, folders: list[str], name: str, after: str) -> None:
+    top = top if before or top not in ANYWHERE else ELSEWHERE[0]
     text = f"It failed{before}{top}/{'/'.join(folders)}/{name}{after}"
     left = without_paths(text, ROOT)
     assert not [each for each in folders if each in left]
@@ -39,7 +41,7 @@ def test_no_folder_elsewhere_is_left(before: str, top: str, folders: list[str], 
 
 @given(st.text(max_size=12), st.sampled_from(ELSEWHERE[:11]), FOLDERS)
 def test_paths_that_begin_as_most_do_are_seen_after_any_text(before: str, top: str, folders: list[str]) -> None:
-    left = without_paths(f"{before}{top}/{'/'.join(folders)}", ROOT)
+    left = without_paths(f"{before}{top}/{'/'.join(folders)}/notes", ROOT)
     assert not [each for each in folders if each in left]
 
 

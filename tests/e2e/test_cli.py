@@ -341,6 +341,7 @@ def test_a_reader_that_goes_away_is_no_failure(offered):
         (["optimize", "new_gelu.py", "--device", "tpu"], "invalid choice"),
         (["optimize", "new_gelu.py", "--interpreter", "/nowhere/python"], "/nowhere/python"),
         (["optimize", "new_gelu.py::Missing"], "Missing"),
+        (["optimize", "new_gelu.py", "--max-minutes", "inf"], "'inf' is no time: give a number above 0"),
         (["check", "new_gelu.py", "nowhere_cute.py"], "nowhere_cute.py is no file"),
         (["status", "nowhere.py"], "does not exist"),
     ],

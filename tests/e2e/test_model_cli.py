@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 import model_kernels as kernels
-from command_line import CUTESMITH, cutesmith
+from command_line import CUTESMITH, Ended, cutesmith
 from model_rig import DEFAULT, KEY
-from scripted_messages import ScriptedMessages, kernel
+from scripted_messages import Act, Fail, Request, ScriptedMessages, kernel, patch
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 WITHOUT_GPU = ("--device", "none", "--arch", "sm_90a")
 
 
@@ -73,25 +74,61 @@ def test_a_yes_does_not_cover_an_address_that_the_project_names(flip: Path, monk
     assert "pyproject.toml asks for: base_url https://models.example.net." in ended.json["error"]
 
 
-def test_a_model_writes_what_no_recipe_covers_and_it_can_be_exported(
+BROKEN, MENDED = kernels.flip(thread=kernels.UNKNOWN_NAME), kernels.flip()
+MEND = patch(kernels.UNKNOWN_NAME, kernels.KNOWN_NAME, "the name that the DSL has")
+
+
+def optimize(flip: Path, acts: list[Act], monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[Ended, list[Request]]:
+    """How it ended, and what was asked of a model that plays `acts`."""
+    with ScriptedMessages(acts) as endpoint:
+        monkeypatch.setenv("CUTESMITH_BASE_URL", endpoint.url)
+        ended = cutesmith("optimize", flip, "--proposer", "llm", "--yes", *WITHOUT_GPU, *words)
+        return ended, endpoint.requests
+
+
+def test_a_wrong_key_is_told_with_the_apis_reason(flip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refusal = Fail(401, "authentication_error", "invalid x-api-key")
+    ended, asked = optimize(flip, [refusal], monkeypatch)
+    assert ended.status == 3
+    assert " ".join(ended.stdout.split()).count("answered 401: invalid x-api-key; check ANTHROPIC_API_KEY.") == 1
+    assert len(asked) == 1
+    assert KEY not in ended.stdout + ended.stderr
+
+
+def test_offline_the_recipes_work(flip: Path) -> None:
+    """Nothing listens at the model's address."""
+    (file := flip.with_name("new_gelu.py")).write_bytes((EXAMPLES / "new_gelu.py").read_bytes())
+    ended = cutesmith("optimize", file, "--proposer", "llm", "--yes", *WITHOUT_GPU)
+    assert ended.status == 4, ended.stderr
+    assert "To take it: cutesmith accept" in ended.stdout
+
+
+def test_a_model_writes_what_no_recipe_covers_over_two_runs_and_it_can_be_exported(
     flip: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with ScriptedMessages([kernel(kernels.flip())]) as endpoint:
-        monkeypatch.setenv("CUTESMITH_BASE_URL", endpoint.url)
-        ended = cutesmith("optimize", flip, "--proposer", "llm", "--yes", *WITHOUT_GPU)
+    """The first run breaks off when the account is empty; `--resume` goes on with the answer that it has."""
+    empty = Fail(400, "invalid_request_error", "credit balance is too low")
+    ended, asked = optimize(flip, [kernel(BROKEN), empty], monkeypatch)
+    assert (ended.status, len(asked)) == (3, 2)
+    assert "credit balance is too low" in " ".join(ended.stdout.split())
+    ended, asked = optimize(flip, [MEND], monkeypatch, "--resume")
     assert ended.status == 4, ended.stderr
+    (fix,) = asked
+    assert "> " in fix.moment
+    assert "module 'cutlass.cute.arch' has no attribute 'thread_index'" in fix.moment
     assert "Model: claude-" in ended.stdout
-    assert "1 calls" in ended.stdout
+    assert "2 calls" in ended.stdout
     assert "To take it: cutesmith accept" in ended.stdout
     exported = cutesmith("export", "--trajectories", cwd=flip.parent)
-    (record,) = map(json.loads, exported.stdout.splitlines())
-    assert (record["file"], record["class"], record["purpose"], record["reward"]) == (
+    written, mended = map(json.loads, exported.stdout.splitlines())
+    assert (written["file"], written["class"], written["purpose"], written["reward"]) == (
         "flip.py",
         "Flip",
         "synthesise",
-        0.2,
+        0.1,
     )
-    assert record["reply"]["calls"][0]["input"]["source"] == kernels.flip()
+    assert written["reply"]["calls"][0]["input"]["source"] == BROKEN
+    assert (mended["purpose"], mended["outcome"], mended["reward"]) == ("fix", "candidate", 0.2)
     assert KEY not in exported.stdout
     none = cutesmith("export", "--trajectories", f"{flip}::Other")
     assert (none.stdout, none.status) == ("", 0)

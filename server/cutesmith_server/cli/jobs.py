@@ -75,6 +75,7 @@ def _wish(options: argparse.Namespace) -> Wish:
         effort=options.effort,
         max_dollars=options.max_dollars,
         max_rounds=options.max_rounds,
+        max_minutes=options.max_minutes,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -169,18 +170,28 @@ def _add_model_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--effort", choices=("low", "medium", "high", "xhigh", "max"), help="how hard it thinks (medium)"
     )
-    command.add_argument("--max-dollars", type=_dollars, metavar="USD", help="what the model may cost (3)")
+    command.add_argument(
+        "--max-dollars", type=_above_zero("amount of money"), metavar="USD", help="what the model may cost (3)"
+    )
+    command.add_argument(
+        "--max-minutes", type=_above_zero("time"), metavar="MIN", help="what the model's part may take (60)"
+    )
     command.add_argument("--max-rounds", type=_rounds, metavar="N", help="rounds of optimisation by the model (10)")
     command.add_argument("--resume", action="store_true", help="go on with the last job, even one that came to its end")
     yes_help = "agree to code of this project being sent to the model, and to the reference it writes for a docstring"
     command.add_argument("--yes", action="store_true", help=yes_help)
 
 
-def _dollars(text: str) -> float:
-    with suppress(ValueError):
-        if 0 < (number := float(text)) < float("inf"):
-            return number
-    raise argparse.ArgumentTypeError(f"{text!r} is no amount of money: give a number above 0")
+def _above_zero(what: str) -> Callable[[str], float]:
+    """What reads an option's number."""
+
+    def read(text: str) -> float:
+        with suppress(ValueError):
+            if 0 < (number := float(text)) < float("inf"):
+                return number
+        raise argparse.ArgumentTypeError(f"{text!r} is no {what}: give a number above 0")
+
+    return read
 
 
 def _rounds(text: str) -> int:
