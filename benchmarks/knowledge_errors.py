@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from cutesmith_agent.knowledge.retrieval import by_errors
+from cutesmith_agent.knowledge.retrieval import by_errors, sections
+from cutesmith_agent.refine.prompts import ERROR_KNOWLEDGE
 from cutesmith_evaluator.worker import dsl
 from cutesmith_evaluator.worker.failures import finding_of
 from knowledge_snippets import code, load, snippets
@@ -60,12 +61,15 @@ def message_of(broken: Broken, folder: Path) -> str | None:
     return None
 
 
-def hit_rates(records: Sequence[Broken]) -> tuple[float, float]:
-    """The parts of the errors whose cure comes first, and among the first three."""
+def hit_rates(records: Sequence[Broken]) -> tuple[float, float, float]:
+    """The parts of the errors whose cure comes first, among the first three, and into the room that a fix's prompt has
+    for knowledge."""
     ranks = [[section.name for section in by_errors([each.message], each.arch)[:3]] for each in records]
+    shown = [[one.name for one in sections((), each.arch, [each.message], ERROR_KNOWLEDGE)] for each in records]
     first = sum(names[:1] == [each.cure] for names, each in zip(ranks, records, strict=True))
     among = sum(each.cure in names for names, each in zip(ranks, records, strict=True))
-    return first / len(records), among / len(records)
+    came = sum(each.cure in names for names, each in zip(shown, records, strict=True))
+    return first / len(records), among / len(records), came / len(records)
 
 
 def record() -> None:
@@ -85,11 +89,11 @@ def main() -> None:
     parser.add_argument("--record", action="store_true")
     if parser.parse_args().record:
         record()
-    print("| errors | number | cure first | cure among three |\n|---|---|---|---|")
-    for words, held_out in (("the sections were written on", False), ("held out", True)):
-        records = [each for each in read_records() if each.held_out is held_out]
-        first, among = hit_rates(records)
-        print(f"| {words} | {len(records)} | {first:.0%} | {among:.0%} |")
+    print("| errors | number | cure first | among three | in the prompt |\n|---|---|---|---|---|")
+    for words, kinds in (("the sections were written on", (False,)), ("held out", (True,)), ("both", (False, True))):
+        records = [each for each in read_records() if each.held_out in kinds]
+        rates = " | ".join(f"{rate:.1%}" for rate in hit_rates(records))
+        print(f"| {words} | {len(records)} | {rates} |")
 
 
 if __name__ == "__main__":

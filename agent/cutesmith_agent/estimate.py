@@ -40,6 +40,7 @@ CORES = {
     "sm_89": Cores(142, 2.52e9),
     "sm_90a": Cores(132, 1.98e9),
 }
+FLOPS_A_CLOCK = 2 * 128  # fp32, of a multiprocessor
 _ISSUED = 4 * 32  # thread-level instructions that a multiprocessor issues in a clock
 _SECTORS = 2  # 32-byte sectors that a multiprocessor gets from the level 2 cache in a clock
 

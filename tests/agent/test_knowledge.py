@@ -9,6 +9,7 @@ import pytest
 from cutesmith_agent import knowledge
 from cutesmith_agent.knowledge.pack import pack
 from cutesmith_agent.knowledge.retrieval import by_errors, words
+from cutesmith_agent.refine.prompts import ERROR_KNOWLEDGE
 from cutesmith_evaluator.types import Category
 from knowledge_errors import hit_rates, read_records
 
@@ -19,7 +20,7 @@ NEVER = ["module 'cutlass.cute' has no attribute 'program_id'"]
 def test_every_section_has_a_head_that_is_true():
     assert len({section.name for section in pack()}) == len(pack()) > 20
     for section in pack():
-        assert section.categories <= set(CATEGORIES), section.name
+        assert set(section.categories) <= set(CATEGORIES), section.name
         assert len(section.text) > 300
         assert "---" not in section.text.split("\n")[0]
 
@@ -27,7 +28,7 @@ def test_every_section_has_a_head_that_is_true():
 @pytest.mark.parametrize("category", CATEGORIES)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a"])
 def test_each_category_has_sections_that_fit_the_arch(category: str, arch: str):
-    found = knowledge.sections(category, arch, (), 40_000)
+    found = knowledge.sections((category,), arch, (), 40_000)
     assert found
     assert all(category in section.categories and section.fits(arch) for section in found)
     names = {section.name for section in found}
@@ -37,15 +38,15 @@ def test_each_category_has_sections_that_fit_the_arch(category: str, arch: str):
 
 @pytest.mark.parametrize("limit", [0, 500, 3_000, 8_000, 40_000])
 def test_the_room_is_kept(limit: int):
-    found = knowledge.sections("matmul", "sm_90a", NEVER, limit)
+    found = knowledge.sections(("matmul",), "sm_90a", NEVER, limit)
     assert sum(len(section.text) for section in found) <= limit
     assert len(set(found)) == len(found)
 
 
 def test_the_error_comes_before_the_category():
-    first, *_ = knowledge.sections("softmax", "sm_90a", NEVER, 20_000)
+    first, *_ = knowledge.sections(("softmax",), "sm_90a", NEVER, 20_000)
     assert first.name == "names"
-    assert "reductions" in {section.name for section in knowledge.sections("softmax", "sm_90a", NEVER, 20_000)}
+    assert "reductions" in {section.name for section in knowledge.sections(("softmax",), "sm_90a", NEVER, 20_000)}
 
 
 def test_an_error_in_no_words_that_are_known_finds_nothing():
@@ -61,13 +62,36 @@ def test_the_guide_is_one_text():
     assert "cute.compile" in knowledge.fixed_part()
 
 
-@pytest.mark.parametrize(("held_out", "first", "among"), [(False, 0.85, 0.95), (True, 0.75, 0.88)])
-def test_recorded_errors_find_their_cure(held_out: bool, first: float, among: float):
+@pytest.mark.parametrize(("held_out", "first", "among", "came"), [(False, 0.90, 0.97, 0.96), (True, 0.80, 0.92, 0.90)])
+def test_recorded_errors_find_their_cure(held_out: bool, first: float, among: float, came: float):
     records = [record for record in read_records() if record.held_out is held_out]
     assert len(records) > 40
     rates = hit_rates(records)
     assert rates[0] >= first
     assert rates[1] >= among
+    assert rates[2] >= came, "in the room that a fix has"
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_any_section_may_come_with_an_error(category: str):
+    """However long its example is: its rules have room beside those of two others."""
+    for section in pack():
+        assert len(section.gist) <= ERROR_KNOWLEDGE / 2, section.name
+        assert "```" not in section.gist
+        arch = next(iter(section.archs), "sm_90a")
+        found = knowledge.sections((category,), arch, [section.title, section.gist], ERROR_KNOWLEDGE)
+        assert section.name in {each.name for each in found}
+
+
+def test_a_tasks_best_section_comes_with_its_example():
+    first, *others = knowledge.sections(("matmul",), "sm_90a", (), 12_000)
+    assert (first.name, "```python" in first.text) == ("wgmma", True)
+    assert {"tma", "epilogues"} <= {each.name for each in others}
+
+
+def test_what_the_reader_has_does_not_come_again():
+    found = knowledge.sections(("softmax",), "sm_90a", NEVER, 20_000, ("names", "reductions"))
+    assert {"names", "reductions"}.isdisjoint(each.name for each in found)
 
 
 def test_chance_would_not_find_them():

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from cutesmith_agent.llm.settings import Wish
+from cutesmith_evaluator.types import Category, Inspection
 from model_rig import make_model_rig
-from scripted_evaluator import Script
+from scripted_evaluator import GRAPH, H200, Script
 from scripted_messages import Act, bottleneck, kernel, patch
 
 KERNEL = Path(__file__).parent / "data" / "masked_softmax_cute.py"
@@ -49,17 +50,20 @@ def eleven_versions(every: int) -> list[Act]:
     return acts
 
 
-@pytest.mark.parametrize("every", [1, 2])
+@pytest.mark.parametrize(("category", "every"), [("softmax", 1), ("softmax", 2), ("pointwise", 1), ("matmul", 1)])
 def test_a_full_loop_reads_less_anew_than_the_bound(
-    every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    category: Category, every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The kernel's own category, that whose profile is shown soonest, and that which is told most."""
     model = make_model_rig(tmp_path, monkeypatch.setenv)
+    model.rig.evaluator.inspection = Inspection(H200, replace(GRAPH, category=category), ("x",))
     acts = eleven_versions(every)
     report = model.run(acts, job=replace(model.job, model=Wish(max_rounds=10)))
     assert len(model.requests) == len(acts)
     used = report["model"]
     print(
-        f"\na gain every {every}, {used['calls']} calls: {used['uncached']:,} tokens read anew, {used['cached']:,}",
+        f"\n{category}, a gain every {every}, {used['calls']} calls: {used['uncached']:,} tokens read anew,",
+        f"{used['cached']:,}",
         end=" ",
     )
     written = used["output"] * 20.0 / 1e6  # claude-opus-5-5's price of output

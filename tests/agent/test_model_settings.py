@@ -16,7 +16,7 @@ from cutesmith_agent.llm.port import Usage
 from cutesmith_agent.llm.settings import ModelSettings, SettingsError, Wish, read_settings
 from cutesmith_agent.refine.changes import changes
 from cutesmith_agent.refine.evidence import with_evidence_section
-from cutesmith_agent.refine.prompts import filled
+from cutesmith_agent.refine.prompts import filled, menu
 from cutesmith_agent.refine.wording import listing
 from cutesmith_agent.secrets import Scrubber
 from cutesmith_agent.source.excerpt import excerpt
@@ -133,9 +133,13 @@ def test_what_is_no_python_is_left_to_the_guards() -> None:
 
 
 def test_every_category_has_a_menu() -> None:
-    from cutesmith_agent.refine.prompts import _menu
+    assert all(menu((category,)) for category in get_args(Category))
 
-    assert all(_menu(category) for category in get_args(Category))
+
+def test_a_chain_is_told_what_helps_its_dearest_part() -> None:
+    told = menu(("conv", "pooling", "mixed"))
+    assert told.startswith("This is a chain.")
+    assert told.index("Its dearest part is conv:") < told.index("implicit matrix product")
 
 
 def test_a_listing_counts_from_one_and_marks_lines() -> None:

@@ -64,17 +64,6 @@ def test_every_round_refines_the_best_and_not_the_latest(model: ModelRig) -> Non
         assert "a change: right, precision kept, 5 ms (tried on one with 4 ms)" in request.moment
 
 
-def test_the_profiler_is_withheld_until_its_round(model: ModelRig) -> None:
-    """The module is pointwise: two rounds without it."""
-    steps = [Script(ms=4.0 - 0.5 * step) for step in range(5)]
-    acts = [written(steps[0]), *(act for a, b in pairwise(steps) for act in round_of(a, b))]
-    model.run(acts, job=rounds(model, 4))
-    shown = [PROFILER in request.prompt for request in model.requests]
-    assert shown == [False] + [False] * 4 + [True] * 4
-    assert "registers a thread" in model.requests[-1].moment
-    assert "of a copy's bandwidth" in model.requests[-1].moment
-
-
 def test_a_plateau_shows_the_profiler_then_tries_another_structure_then_ends(model: ModelRig) -> None:
     slow = [Script(ms=4.0 + step) for step in range(1, 5)]
     other, worse = Script(ms=3.5), [Script(ms=9.0 + step) for step in range(3)]

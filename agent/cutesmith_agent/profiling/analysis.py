@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cutesmith_agent.estimate import CORES, MEMORY
+from cutesmith_agent.estimate import CORES, FLOPS_A_CLOCK, MEMORY
 from cutesmith_agent.profiling.facts import Facts
 from cutesmith_agent.profiling.hints import hints
 from cutesmith_agent.profiling.limiter import limiter
 from cutesmith_agent.verdicts import median_ms
 from cutesmith_evaluator.types import Candidate, Graph, Profile, Roofline
-
-_FLOPS_A_CLOCK = 2 * 128  # fp32, of a multiprocessor
 
 
 def analysed(candidate: Candidate, graph: Graph, arch: str, source: str) -> Candidate:
@@ -36,7 +34,7 @@ def roofline(candidate: Candidate, graph: Graph, arch: str) -> Roofline | None:
     else:
         assert memory is not None
         bandwidth, basis = memory.bytes_per_s, f"{memory.device}, {memory.source}"
-    flops = cores.multiprocessors * cores.hertz * _FLOPS_A_CLOCK if cores else None
+    flops = cores.multiprocessors * cores.hertz * FLOPS_A_CLOCK if cores else None
     floor_s = max(graph.bytes / bandwidth, graph.flops / flops if flops else 0.0)
     ms = median_ms(timing) if timing else None
     reached = floor_s * 1e3 / ms if ms else None

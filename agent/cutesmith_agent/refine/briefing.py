@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cutesmith_agent.estimate import estimate
+from cutesmith_agent.estimate import CORES, FLOPS_A_CLOCK, estimate
 from cutesmith_agent.refine.paths import without_paths
 from cutesmith_agent.refine.wording import enclosed
 from cutesmith_evaluator.types import Environment, Graph, GraphInput, Node, Ref, TensorSpec
@@ -48,7 +48,16 @@ class Briefing:
             "flops": f"{graph.flops:,}",
             "bytes": f"{graph.bytes:,}",
             "roofline": self._roofline(),
+            "cores": self._cores(),
         }
+
+    def _cores(self) -> str:
+        known = CORES.get(self.arch)
+        if known is None:
+            return ""
+        flops = known.multiprocessors * known.hertz * FLOPS_A_CLOCK
+        rate = f"{flops / 1e12:.0f} TFLOP/s of fp32 without tensor cores"
+        return f" Such a device has {known.multiprocessors} multiprocessors, and {rate}."
 
     def _roofline(self) -> str:
         guess = estimate(self.graph.bytes, self.arch)

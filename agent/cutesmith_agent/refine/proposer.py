@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
-from cutesmith_agent.llm.port import Part
 from cutesmith_agent.proposing import Step, Stop, Trial
 from cutesmith_agent.recipes.contract import Draft
 from cutesmith_agent.refine import profile, wording
@@ -89,6 +88,7 @@ class Refiner:
         """The draft, and what its fixes led to: the first that did not fail, or the last. `base`: what the draft is a
         change to."""
         earlier: list[str] = []
+        base = base or self._prompts.first(draft.source)
         trial = Trial(draft, (yield self._step(draft, f"{label}: {draft.title or 'a first file'}")))
         for number in range(1, fixes + 1):
             self._note(trial)
@@ -129,10 +129,10 @@ class Refiner:
     def _improved(self, best: Trial, *, with_profile: bool) -> Generator[Step, Candidate, Trial]:
         """One round: name the bottleneck, relieve it, mend what that broke."""
         self._round += 1
-        base = self._prompts.base(best.draft.source, best.candidate, self._tried)
         figures = self._figures(best.candidate) if with_profile else None
-        plan = self.asker.bottleneck(self._prompts.judge(base, figures), "judge")
-        draft = self.asker.change(self._prompts.code(base, figures, plan), "code", best.draft.source)
+        base = self._prompts.base(best.draft.source, best.candidate, self._tried, figures)
+        plan = self.asker.bottleneck(self._prompts.judge(base), "judge")
+        draft = self.asker.change(self._prompts.code(base, plan), "code", best.draft.source)
         made = yield from self._mended(draft, ROUND_FIXES, f"round {self._round}", base)
         return self._recorded(best, made)
 
@@ -152,9 +152,8 @@ class Refiner:
         )
         return made
 
-    def _figures(self, candidate: Candidate) -> Part:
-        seen = self.profiled(candidate)
-        return self._prompts.profile(profile.figures(seen, self.briefing.graph, self.briefing.arch))
+    def _figures(self, candidate: Candidate) -> str:
+        return profile.figures(self.profiled(candidate), self.briefing.graph, self.briefing.arch)
 
     def _step(self, draft: Draft, message: str) -> Step:
         return Step(draft, message, self._round / (self.rounds + 1))
