@@ -119,8 +119,8 @@ def test_each_prompt_has_its_parts_and_no_more(model: ModelRig) -> None:
 
     assert "It failed at the stage 'validate'" in mend.moment
     assert "gives other values." in mend.moment
-    assert "The best kernel with this change, which failed" in mend.moment
-    assert "+ SCRIPT = " in mend.moment
+    assert "which failed" in mend.moment
+    assert '"quick": "fails"' in mend.moment
     assert not any(map(shows_the_profiler, model.requests))
 
 
@@ -135,7 +135,8 @@ def _has_the_task(request: Request) -> None:
         "- soft = aten._softmax.default(mul, -1, False) -> float32[64, 1024]",
         "module.dim == -1, module.source == 'weights.pt'",
         "Dimensions that may change together at run time (argument, dimension): (0, 0).",
-        "327,680 floating-point operations; 4,200,000,000 bytes must be moved at least. Moving them takes at least 1 ms",
+        "327,680 floating-point operations; 4,200,000,000 bytes must be moved at least.",
+        "Moving them takes at least 1 ms: an estimate:",
         "at 4.2 TB/s (H200, device-to-device copy, measured).",
         menu(("softmax",)),
         "# Reductions, shuffles and row-wise kernels",

@@ -299,7 +299,7 @@ class Store:
 
     def decide(self, decision: Decision) -> None:
         """Record what the user did; `at` is set to now."""
-        fields = _fields(replace(decision, file=file_key(decision.file), at=time.time()))
+        fields = tuple(vars(replace(decision, file=file_key(decision.file), at=time.time())).values())
         with self._transaction() as rows:
             rows.execute(
                 "INSERT INTO decisions (decision, file, qualname, job, candidate, class_hash, kernel, at)"
@@ -317,7 +317,3 @@ class Store:
             (wanted, wanted),
         )
         return tuple(Decision(*row) for row in rows)
-
-
-def _fields(decision: Decision) -> tuple[Any, ...]:
-    return tuple(vars(decision).values())
