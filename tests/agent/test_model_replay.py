@@ -77,7 +77,7 @@ def test_a_replay_asks_nothing_and_tells_the_same(model: ModelRig) -> None:
     job = replace(model.job, model=Wish(max_rounds=5))
     recorded = model.run(acts, job=job)
     before = calls(model)
-    assert sum(PROFILER in "".join(call.prompt) for call in before) == 6  # the fixes apart
+    assert sum(PROFILER in "".join(call.prompt) for call in before) == 7
     asked = len(model.rig.evaluator.requests)
     for _ in range(2):
         replayed = model.run_at(NOWHERE, job=replace(job, again=True))
