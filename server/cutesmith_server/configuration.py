@@ -16,7 +16,7 @@ from cutesmith_server.settings import Said, Settings, said_by_editor, said_by_pr
 log = logging.getLogger(__name__)
 
 # Names in [tool.cutesmith] that jobs read.
-_OF_JOBS = (*(each.name for each in fields(Wish)), "deadline_s", "memory_gb", "allow_lowered_precision")
+_OF_JOBS = (*(each.name for each in fields(Wish)), "deadline_s", "memory_gb", "allow_lowered_precision", "precision")
 _MOST_BYTES = 2**20
 
 

@@ -41,18 +41,20 @@ def get_inputs():
 
 @dataclass(frozen=True)
 class Case:
-    """A forward of two tensors, their shapes, and constants of the draft's schedule that it must have."""
+    """A forward of two tensors, their shapes, and constants that the draft's schedule must have."""
 
     expression: str
     left: tuple[int, ...]
     right: tuple[int, ...]
     schedule: dict[str, int]
+    arch: str = "sm_90a"
 
 
 LAYER = Case("F.gelu(self.linear(a) + b)", (3, 10, 72), (40,), {"tile_n": 64, "splits": 1})
 ACROSS = Case("a.T @ b", (67, 13), (67, 11), {"tile_k": 32, "tile_m": 192})
 CLUSTER = Case("torch.relu(a @ b)", (200, 72), (72, 70), {"cluster_m": 2, "tile_n": 64})
 BATCHES = Case("torch.einsum('bik,bjk->bji', a, b)", (2, 20, 40), (2, 30, 40), {"tile_n": 192})
+MMA_SYNC = Case("torch.relu(a.T @ b) + 1", (100, 70), (100, 72), {"tile_m": 64, "tile_n": 64}, "sm_80")
 SHARED_DEPTH = Case("a @ b.T + 1", (20, 1100), (24, 1100), {"splits": 4})
 
 
@@ -67,12 +69,12 @@ def made(worker: Worker, case: Case, folder: Path) -> tuple[nn.Module, Callable[
     """The module, and its kernel on an emulated device."""
     file = folder / "task.py"
     file.write_text(MODULE.format(expression=case.expression, left=case.left, right=case.right))
-    found = propose(worker.inspect(Task(str(file), "Task")), Target("Task", file, "sm_90a"))
+    found = propose(worker.inspect(Task(str(file), "Task")), Target("Task", file, case.arch))
     (folder / "task_cute.py").write_text(_with(found.drafts, case.schedule).source)
     space: dict[str, type[nn.Module]] = {}
     exec(file.read_text(), space)
     module = space["Task"]()
-    emulated = EmulatedCandidate(load_candidate(folder / "task_cute.py"), "sm_90a")
+    emulated = EmulatedCandidate(load_candidate(folder / "task_cute.py"), case.arch)
     return module, lambda *inputs: emulated.forward(module, *inputs)
 
 
@@ -80,7 +82,7 @@ def _with(drafts: tuple[Draft, ...], schedule: dict[str, int]) -> Draft:
     return next(draft for draft in drafts if schedule.items() <= draft.schedule.items())
 
 
-@pytest.mark.parametrize("case", [LAYER, ACROSS, CLUSTER, BATCHES], ids=lambda case: case.expression)
+@pytest.mark.parametrize("case", [LAYER, ACROSS, CLUSTER, BATCHES, MMA_SYNC], ids=lambda case: case.expression)
 def test_no_less_precise_than_eager(worker: Worker, case: Case, tmp_path: Path) -> None:
     with torch.no_grad():
         module, kernel = made(worker, case, tmp_path)

@@ -1,4 +1,4 @@
-"""The product family: an fp32 matrix product on tensor cores, at fp32 accuracy through fp16 splits (sm_90a).
+"""The product family: an fp32 matrix product on tensor cores, at fp32 accuracy through fp16 splits.
 
 Each factor is written once as two fp16 matrices, high and low. Tensor cores sum high * low + low * high + high * high
 over a stage at a time, fp32 registers the stages.
@@ -6,7 +6,7 @@ over a stage at a time, fp32 registers the stages.
 
 from __future__ import annotations
 
-from . import product_finish, product_hopper, product_host, product_split
+from . import product_finish, product_host, product_split
 from .accesses import tensors_of
 from .contract import Unsupported
 from .contraction import contraction_of
@@ -14,22 +14,12 @@ from .ir import Const, Load, Op, walk
 from .layout import open_shapes
 from .lowering import Program
 from .pointwise import KernelText
+from .product_engine import Engine, Schedule
 from .product_finish import finish_of, store_text
-from .product_schedules import ProductSchedule
 from .product_views import Views
 from .text import loads_of
 
-IMPORTS = """
-from cutlass import pipeline
-from cutlass.cute.nvgpu import OperandMajorMode, cpasync, warpgroup
-from cutlass.tensor_utils import LayoutEnum
-from cutlass.utils import hopper_helpers
-
-CONSUMERS = 2 * TILE_M  # threads: a warpgroup for 64 rows of a tile
-CONSUMER_REGISTERS = 232 if TILE_M == 128 else 160
-STAGE_BYTES = 2 * 2 * TILE_K * (TILE_M + TILE_N)
-LINES_PER_BLOCK = 256 // SPLIT_THREADS
-"""
+LINES_PER_BLOCK = "LINES_PER_BLOCK = 256 // SPLIT_THREADS"
 SLICE_LEAST, SLICES_MOST = 256, 32
 
 
@@ -50,14 +40,15 @@ def views_of(program: Program) -> Views | None:
     return Views(program, found, tensors, open_shapes(program))
 
 
-def constants(views: Views, schedule: ProductSchedule) -> tuple[tuple[str, int, str], ...]:
+def constants(views: Views, engine: Engine, schedule: Schedule) -> tuple[tuple[str, int, str], ...]:
     """The schedule's, and those of splitting."""
     depth = views.depth
+    multiple = schedule.k if engine.whole_stages else 8
     slice_length = max(SLICE_LEAST, -(-depth // SLICES_MOST))
     threads = 256 if depth >= 2048 else 32 if depth > 64 else 8
     return (
         ("DEPTH", depth, "products that a result sums"),
-        ("PITCH", -(-depth // 8) * 8, "fp16 values from one line of a part to the next"),
+        ("PITCH", -(-depth // multiple) * multiple, "fp16 values from one line of a part to the next"),
         *schedule.constants(),
         ("SPLIT_THREADS", threads, "threads that split a line"),
         ("SLICE", slice_length, "values of a line of which a block finds the largest, where lines lie side by side"),
@@ -66,12 +57,13 @@ def constants(views: Views, schedule: ProductSchedule) -> tuple[tuple[str, int, 
     )
 
 
-def emit(views: Views, schedule: ProductSchedule, name: str) -> tuple[KernelText, str]:
+def emit(views: Views, engine: Engine, schedule: Schedule, name: str) -> tuple[KernelText, str]:
     """The text, and the fp32 values of workspace it needs."""
     split = schedule.splits > 1
     finish = finish_of(views.tensors, views.found)
     tensors = ("left", "right", "left_undo", "right_undo", *finish.tensors)
     by_lines = [views.is_by_lines(side) for side in (views.left, views.right)]
+    pair = "2 if vector > 1 else 1" if views.has_pairs() else "1"
     done = f"finish(total, places, first_row, first_column, z, {', '.join(tensors)})"
     words = {
         "{name}": name,
@@ -79,7 +71,7 @@ def emit(views: Views, schedule: ProductSchedule, name: str) -> tuple[KernelText
         "{parameters}": _annotated(tensors),
     }
     pieces = (
-        IMPORTS.rstrip() + f"\nPAIR = {'2 if vector > 1 else 1' if views.has_pairs() else '1'}  # results of an access",
+        f"{engine.imports.rstrip()}\n{LINES_PER_BLOCK}\nPAIR = {pair}  # results of an access",
         product_split.COMMON,
         product_split.BY_LINES if any(by_lines) else "",
         product_split.ACROSS if not all(by_lines) else "",
@@ -88,15 +80,15 @@ def emit(views: Views, schedule: ProductSchedule, name: str) -> tuple[KernelText
         store_text(finish),
         product_finish.PARTIAL if split else product_finish.TILE,
         product_finish.COMBINE if split else "",
-        product_hopper.PLACE,
-        product_hopper.KERNEL.replace("{finish}", product_finish.KEEP if split else done).replace(
+        product_host.PLACE,
+        engine.kernel.replace("{finish}", product_finish.KEEP if split else done).replace(
             "{parameters}", "partials: cute.Tensor," if split else words["{parameters}"]
         ),
-        product_hopper.TMA,
+        engine.helpers,
         product_host.PARTS,
     )
     lines = [line for piece in pieces if piece for line in (*_filled(piece, words), "")]
-    text = KernelText((*lines, *product_host.host(views, finish, name, split=split)), views.tensors)
+    text = KernelText((*lines, *product_host.host(views, finish, engine, name, split=split)), views.tensors)
     return text, product_host.scratch(views, split=split)
 
 

@@ -7,15 +7,18 @@ truncate whatever they add to a large sum.
 
 from __future__ import annotations
 
-PLACE = '''
-def place(work, down, across):
-    """The tile of a cluster's work and its batch: `GROUP` rows of tiles at a time, so that L2 keeps what they share."""
-    within = work % (down * across)
-    first = within // (GROUP * across) * GROUP
-    height = cutlass.min(GROUP, down - first)
-    within -= first * across
-    return first + within % height, within // height, work // (down * across)
-'''
+from .product_engine import Engine
+
+IMPORTS = """
+from cutlass import pipeline
+from cutlass.cute.nvgpu import OperandMajorMode, cpasync, warpgroup
+from cutlass.tensor_utils import LayoutEnum
+from cutlass.utils import hopper_helpers
+
+CONSUMERS = 2 * TILE_M  # threads: a warpgroup for 64 rows of a tile
+CONSUMER_REGISTERS = 232 if TILE_M == 128 else 160
+STAGE_BYTES = 2 * 2 * TILE_K * (TILE_M + TILE_N)
+"""
 
 KERNEL = """
 @cute.kernel
@@ -176,3 +179,5 @@ def tma_loads(parts, layout, lines, receivers):
     one = cute.slice_(layout, (None, None, 0))
     return cpasync.make_tiled_tma_atom(op, both, one, (lines, TILE_K), num_multicast=receivers)
 '''
+
+HOPPER = Engine(IMPORTS, KERNEL, TMA, HOST, whole_stages=False, least=(9, 0))

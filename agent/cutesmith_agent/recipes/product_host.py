@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from .accesses import Access
 from .pointwise import parameters
+from .product_engine import Engine
 from .product_finish import Finish
-from .product_hopper import HOST
 from .product_views import Views
 
 SIDES = (("left", "rows"), ("right", "columns"))
 
+PLACE = '''
+def place(work, down, across):
+    """The tile and the batch of a piece of work: `GROUP` rows of tiles at a time, so that L2 keeps what they share."""
+    within = work % (down * across)
+    first = within // (GROUP * across) * GROUP
+    height = cutlass.min(GROUP, down - first)
+    within -= first * across
+    return first + within % height, within // height, work // (down * across)
+'''
+
 PARTS = '''
 def parts_at(pointer, lines, batches):
     """The two parts of a matrix in the workspace: as TMA reads them, and as they are written."""
-    step = cutlass.Int64(lines) * PITCH
+    step = cute.assume(cutlass.Int64(lines) * PITCH, divby=8)  # or 16-byte accesses would not be known to be aligned
     read = cute.make_layout((lines, DEPTH, 2 * batches), stride=(PITCH, 1, step))
     written = cute.make_layout((lines, PITCH, batches, 2), stride=(PITCH, 1, 2 * step, step))
     return cute.make_tensor(pointer, read), cute.make_tensor(pointer, written)
@@ -23,7 +33,8 @@ WORKSPACE = """
 work = cute.make_ptr(cutlass.Float32, mWork.iterator.toint(), cute.AddressSpace.gmem, assumed_align=16)
 halves = cute.recast_ptr(work, dtype=cutlass.Float16)
 left_parts, left_written = parts_at(halves, rows, batches)
-right_parts, right_written = parts_at(halves + cutlass.Int64(rows) * (2 * batches * PITCH), columns, batches)
+after = cute.assume(cutlass.Int64(rows) * (2 * batches * PITCH), divby=8)
+right_parts, right_written = parts_at(halves + after, columns, batches)
 undo = work + cutlass.Int64(rows + columns) * (batches * PITCH)
 left_undo = cute.make_tensor(undo, cute.make_layout((rows, batches)))
 right_undo = cute.make_tensor(undo + rows * batches, cute.make_layout((columns, batches)))
@@ -41,7 +52,7 @@ slices = cute.make_tensor(cute.recast_ptr(rest, dtype=cutlass.Int32), cute.make_
 blocks = cute.ceil_div({lines}, 32) * batches
 find_peaks({side}, slices).launch(grid=[blocks, SLICES, 1], block=[256, 1, 1], stream=stream)
 split_across({side}, slices, {side}_written, {side}_undo).launch(
-    grid=[blocks, cute.ceil_div(DEPTH, 128), 1], block=[256, 1, 1], stream=stream
+    grid=[blocks, cute.ceil_div(PITCH, 128), 1], block=[256, 1, 1], stream=stream
 )
 """
 
@@ -68,12 +79,12 @@ def scratch(views: Views, *, split: bool) -> str:
     return f"{size} + SPLITS * {results}" if split else size
 
 
-def host(views: Views, finish: Finish, name: str, *, split: bool) -> list[str]:
+def host(views: Views, finish: Finish, engine: Engine, name: str, *, split: bool) -> list[str]:
     results = f"cute.size({views.tensors.stores[0].param})"
     counts = ", ".join(views.count(group, results) for group in ("rows", "columns", "batches"))
     tensors = ("left", "right", "left_undo", "right_undo", *finish.tensors)
     arguments = ", ".join(f"{p}: cute.Tensor" for p in parameters(views.tensors))
-    launch = HOST.replace("{name}", name).replace(
+    launch = engine.host.replace("{name}", name).replace(
         "{tensors}", "partials," if split else "\n    ".join(f"{tensor}," for tensor in tensors)
     )
     body = [

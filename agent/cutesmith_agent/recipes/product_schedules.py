@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .product_views import Views
 
-MULTIPROCESSORS = 132  # of an H100 or H200: how many tiles keep them all at work
+H200, A100 = 132, 108  # multiprocessors: how many tiles keep them all at work
 SHARED = 227 * 1024 - 1024  # bytes of shared memory that a block may have, less its barriers
 MAX_SPLITS = 64
 SHORT = 512  # values of depth
 
 
 @dataclass(frozen=True)
-class ProductSchedule:
+class HopperSchedule:
     """Tiles of m x n results, summed over k values at a time; `m_blocks` x `n_blocks` blocks share what they load."""
 
     m: int
@@ -38,7 +38,7 @@ class ProductSchedule:
             ("CLUSTER_N", self.n_blocks, "blocks side by side that share tiles of the left factor"),
             ("GROUP", self.group, "clusters of rows that are worked off together, for the L2 cache"),
             ("SPLITS", self.splits, "blocks that share the depth of one tile"),
-            ("BLOCKS", MULTIPROCESSORS, "blocks that take tile after tile: one per multiprocessor"),
+            ("BLOCKS", H200, "blocks that take tile after tile: one per multiprocessor"),
         )
 
 
@@ -55,36 +55,79 @@ _SHAPES = (
 )
 
 
-def schedules(views: Views) -> tuple[ProductSchedule, ...]:
-    made = [_fitted(ProductSchedule(*shape), views) for shape in _SHAPES]
-    made.sort(key=lambda schedule: (_is_coarse(schedule, views), _waste(schedule, views)))
+def hopper(views: Views) -> tuple[HopperSchedule, ...]:
+    """For H100 and H200: a first guess that keeps all multiprocessors at work."""
+    made = []
+    for shape in _SHAPES:
+        one = HopperSchedule(*shape)
+        m_blocks = min(one.m_blocks, -(-views.size("rows") // one.m))  # no larger cluster than there are tiles
+        n_blocks = min(one.n_blocks, -(-views.size("columns") // one.n))
+        splits = _splits(views, one.m, one.n, one.k, H200)
+        made.append(replace(one, m_blocks=m_blocks, n_blocks=n_blocks, splits=splits))
+    made.sort(key=lambda each: (_is_coarse(each, views), _waste(views, each.m, each.n, each.splits, H200)))
     return tuple(dict.fromkeys(made))
 
 
-def _is_coarse(schedule: ProductSchedule, views: Views) -> bool:
+def _is_coarse(schedule: HopperSchedule, views: Views) -> bool:
     """Whether tensor cores would sum so much of a short depth that fp32 arithmetic, which rounds, does better."""
     return views.depth <= SHORT and schedule.k > 32
 
 
-def _tiles(schedule: ProductSchedule, views: Views) -> int:
-    down, across = -(-views.size("rows") // schedule.m), -(-views.size("columns") // schedule.n)
-    return down * across * views.size("batches")
+@dataclass(frozen=True)
+class AmpereSchedule:
+    """Tiles of m x n results by `m_warps` x `n_warps` warps; `group` rows of tiles are worked off together."""
+
+    m: int
+    n: int
+    m_warps: int
+    n_warps: int
+    stages: int
+    group: int
+    k: int = 32
+    splits: int = 1
+
+    def constants(self) -> tuple[tuple[str, int, str], ...]:
+        return (
+            ("TILE_M", self.m, "rows of a block's tile"),
+            ("TILE_N", self.n, "columns of it"),
+            ("TILE_K", self.k, "values that tensor cores sum before the sum goes into fp32 registers"),
+            ("WARPS_M", self.m_warps, "warps below one another, and"),
+            ("WARPS_N", self.n_warps, "side by side"),
+            ("STAGES", self.stages, "tiles of both factors in shared memory"),
+            ("GROUP", self.group, "rows of tiles that are worked off together, for the L2 cache"),
+            ("SPLITS", self.splits, "blocks that share the depth of one tile"),
+        )
 
 
-def _fitted(schedule: ProductSchedule, views: Views) -> ProductSchedule:
-    """With the depth shared where tiles are few, and no larger cluster than there are tiles."""
-    m_blocks = min(schedule.m_blocks, -(-views.size("rows") // schedule.m))
-    n_blocks = min(schedule.n_blocks, -(-views.size("columns") // schedule.n))
-    chunks = -(-views.depth // schedule.k)
-    splits = max(1, min(MULTIPROCESSORS // max(1, _tiles(schedule, views)), chunks // 8, MAX_SPLITS))
-    return ProductSchedule(schedule.m, schedule.n, schedule.k, m_blocks, n_blocks, schedule.group, splits)
+_AMPERE_SHAPES = (
+    (128, 128, 2, 4, 3, 8),
+    (64, 64, 2, 2, 3, 8),
+    (128, 64, 2, 2, 3, 8),
+    (64, 128, 2, 4, 3, 8),
+    (128, 128, 4, 2, 3, 4),
+)
 
 
-def _waste(schedule: ProductSchedule, views: Views) -> float:
-    """How much longer a schedule takes than its tiles' arithmetic, by the multiprocessors that idle and by what a
-    tile computes past the edges; equal within a tenth, so that the order above decides."""
-    tiles = _tiles(schedule, views)
-    computed = tiles * schedule.m * schedule.n / (views.size("rows") * views.size("columns") * views.size("batches"))
-    works = tiles * schedule.splits
-    waves = -(-works // MULTIPROCESSORS)
-    return round(computed * waves * MULTIPROCESSORS / works, 1)
+def ampere(views: Views) -> tuple[AmpereSchedule, ...]:
+    """For an A100, and for what is newer where nothing better is known."""
+    shapes = [AmpereSchedule(*shape) for shape in _AMPERE_SHAPES]
+    made = [replace(one, splits=_splits(views, one.m, one.n, one.k, A100)) for one in shapes]
+    return tuple(sorted(made, key=lambda each: _waste(views, each.m, each.n, each.splits, A100)))
+
+
+def _tiles(views: Views, m: int, n: int) -> int:
+    return -(-views.size("rows") // m) * -(-views.size("columns") // n) * views.size("batches")
+
+
+def _splits(views: Views, m: int, n: int, k: int, multiprocessors: int) -> int:
+    """Blocks for the depth of a tile where tiles are few."""
+    return max(1, min(multiprocessors // _tiles(views, m, n), -(-views.depth // k) // 8, MAX_SPLITS))
+
+
+def _waste(views: Views, m: int, n: int, splits: int, multiprocessors: int) -> float:
+    """How much longer tiles take than their arithmetic: multiprocessors that idle, and what lies past the edges; in
+    tenths, so that the order of the guesses decides between near ones."""
+    tiles = _tiles(views, m, n)
+    computed = tiles * m * n / (views.size("rows") * views.size("columns") * views.size("batches"))
+    waves = -(-tiles * splits // multiprocessors)
+    return round(computed * waves * multiprocessors / (tiles * splits), 1)

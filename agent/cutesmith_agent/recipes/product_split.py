@@ -71,8 +71,10 @@ def split_lines(matrix: cute.Tensor, parts: cute.Tensor, undo: cute.Tensor, widt
     if at < cute.size(undo):
         high = cute.zipped_divide(parts[line, None, batch, 0], (width,))
         low = cute.zipped_divide(parts[line, None, batch, 1], (width,))
-        for v in cutlass.range(lane, DEPTH // width, SPLIT_THREADS, unroll=4):
-            cute.autovec_copy(vectors[None, v], values)
+        for v in cutlass.range(lane, PITCH // width, SPLIT_THREADS, unroll=4):
+            values.fill(0.0)
+            if v < DEPTH // width:
+                cute.autovec_copy(vectors[None, v], values)
             store_parts(values, scale_of(peak), high[None, v], low[None, v])
         if lane == 0:
             undo[line, batch] = undo_of(peak)
@@ -135,7 +137,7 @@ def split_across(matrix: cute.Tensor, slices: cute.Tensor, parts: cute.Tensor, u
         low = cute.zipped_divide(parts[line, None, batch, 1], (8,))
         eights = cute.zipped_divide(values, (8,))
         for half in cutlass.range_constexpr(2):
-            if first + half * 8 < DEPTH:
+            if first + half * 8 < PITCH:
                 v = first // 8 + half
                 store_parts(eights[None, half], scale_of(peak), high[None, v], low[None, v])
         if piece == 0 and warp == 0:

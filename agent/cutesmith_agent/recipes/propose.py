@@ -20,7 +20,6 @@ from . import (
     one_row,
     pointwise,
     product,
-    product_schedules,
     rows,
     scan_rows,
     strips,
@@ -31,6 +30,9 @@ from .geometry import output_spec
 from .ir import Const, Reduce
 from .library import LibraryCall, without_library
 from .lowering import Program, lower
+from .product_ampere import AMPERE
+from .product_hopper import HOPPER
+from .product_schedules import ampere, hopper
 from .product_views import Views
 from .text import kernel_name
 
@@ -146,12 +148,11 @@ def _nested(program: Program, name: str, target: Target) -> Iterator[Variant]:
 def _products(views: Views, name: str, target: Target) -> Iterator[Variant]:
     if target.ieee:
         raise Unsupported('no recipe covers matrix products in fp32 arithmetic alone, as precision = "ieee" asks')
-    if target.arch != "sm_90a":
-        raise Unsupported(f"no recipe covers matrix products on {target.arch}")
     title = f"{target.class_name}: a matrix product at fp32 accuracy through fp16 splits, on tensor cores."
-    for schedule in product_schedules.schedules(views):
-        text, scratch = product.emit(views, schedule, name)
-        yield Variant(product.constants(views, schedule), text, title, scratch=scratch, least=(9, 0))
+    engine, schedules = (HOPPER, hopper(views)) if target.arch == "sm_90a" else (AMPERE, ampere(views))
+    for schedule in schedules:
+        text, scratch = product.emit(views, engine, schedule, name)
+        yield Variant(product.constants(views, engine, schedule), text, title, scratch=scratch, least=engine.least)
 
 
 def _row_by_row(program: Program, name: str, target: Target) -> Iterator[Variant]:
