@@ -85,6 +85,7 @@ KERNELBENCH_PRODUCTS = {
     17: ("TransposedRight", (2048, 8192), (4096, 8192)),
     18: ("TransposedBoth", (8192, 2048), (4096, 8192)),
 }
+SMALL_PRODUCTS = ((128, 64, 64), (128, 4096, 128), (2048, 512, 2048))
 LINEAR_TASKS = {  # of level 2: class, rows, in and out features
     9: ("LinearSubtractMultiplyReLU", 1024, 8192, 8192),
     40: ("LinearScaleResidual", 16384, 4096, 4096),
@@ -169,13 +170,19 @@ def reducing_cases() -> tuple[Case, ...]:
 
 
 def product_cases() -> tuple[Case, ...]:
-    """Matrix products of level 1 at their own shapes, and linear layers of level 2."""
+    """Small products, one tile first; matrix products of level 1 at their own shapes; linear layers of level 2."""
+    small = tuple(
+        Case(f"small {m} × {k} × {n}", PRODUCTS, "Matmul", "product", {"LEFT": str((m, k)), "RIGHT": str((k, n))})
+        for m, k, n in SMALL_PRODUCTS
+    )
     products = tuple(
         Case(f"{number} {name}", PRODUCTS, name, "product", {"LEFT": str(left), "RIGHT": str(right)})
         for number, (name, left, right) in KERNELBENCH_PRODUCTS.items()
     )
-    return products + tuple(
-        _linear(f"level 2, {number} {name}", name, *sizes) for number, (name, *sizes) in LINEAR_TASKS.items()
+    return (
+        small
+        + products
+        + tuple(_linear(f"level 2, {number} {name}", name, *sizes) for number, (name, *sizes) in LINEAR_TASKS.items())
     )
 
 

@@ -16,7 +16,7 @@ from cutlass.tensor_utils import LayoutEnum
 from cutlass.utils import hopper_helpers
 
 CONSUMERS = 2 * TILE_M  # threads: a warpgroup for 64 rows of a tile
-CONSUMER_REGISTERS = 232 if TILE_M == 128 else 160
+PRODUCER_REGISTERS, CONSUMER_REGISTERS = (40, 232) if TILE_M == 128 else (32, 160)  # 65,536 in all at most
 STAGE_BYTES = 2 * 2 * TILE_K * (TILE_M + TILE_N)
 """
 
@@ -62,7 +62,7 @@ def {name}_kernel(
     share = -(-chunks // SPLITS)
 
     if warp >= CONSUMERS // 32:
-        cute.arch.setmaxregister_decrease(40)
+        cute.arch.setmaxregister_decrease(PRODUCER_REGISTERS)
         if warp == CONSUMERS // 32:
             to_left, from_left = cpasync.tma_partition(
                 load_left,
