@@ -79,6 +79,8 @@ def _entries(view: ClassView, outline: Outline) -> list[_Entry]:
             return [(information, "kernel-stale", view.message, [])]
         case "accepted" if view.drift:
             return [(warning, "kernel-edited", view.drift, []), *_failures(view, outline)]
+        case "accepted" if view.background.moved:
+            return [(information, "kernel-moved", view.background.moved, []), *_failures(view, outline)]
     return _failures(view, outline)
 
 
@@ -94,10 +96,13 @@ def _failures(view: ClassView, outline: Outline) -> list[_Entry]:
 
 
 def _is_settled(finding: Finding, view: ClassView, outline: Outline) -> bool:
-    """Missing inputs are added outside the class, so the verdict on the class itself still looks fresh."""
+    """Missing inputs are added outside the class, or captured: the verdict on the class itself still looks fresh."""
     from cutesmith_server.inputs_stub import lacks_inputs
 
-    return finding.kind == NO_INPUTS and not lacks_inputs(outline, view.key.qualname)
+    if finding.kind != NO_INPUTS:
+        return False
+    capture = view.background.capture
+    return (capture is not None and bool(capture.usable)) or not lacks_inputs(outline, view.key.qualname)
 
 
 def _diagnostic(

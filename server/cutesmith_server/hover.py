@@ -13,6 +13,7 @@ from cutesmith_server.jobs import ClassKey
 from cutesmith_server.views import ClassView
 
 if TYPE_CHECKING:
+    from cutesmith_agent.store.captures import Capture
     from cutesmith_evaluator.types import Candidate, Timing
     from cutesmith_server.documents import Document
     from cutesmith_server.report import Report
@@ -53,7 +54,15 @@ def hover_text(view: ClassView) -> str:
         lines += _verdict(view.verdict.report)
     if view.state in ("ready", "compiled", "accepted"):
         lines += [_when_not(view), wording.NO_GRAD_NOTE]
+    if view.background.capture is not None:
+        lines.append(_captured(view.background.capture))
     return "\n\n".join(line for line in lines if line)
+
+
+def _captured(capture: Capture) -> str:
+    """What real runs showed, with the most frequent signatures."""
+    calls = [f"- {call.calls:,} × {call.words}" for call in capture.calls[:3]]
+    return "\n".join([f"{wording.captured(capture)[:1].upper()}{wording.captured(capture)[1:]}:", *calls])
 
 
 def _when_not(view: ClassView) -> str:

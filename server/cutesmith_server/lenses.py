@@ -28,7 +28,7 @@ def _entries(view: ClassView) -> list[tuple[str, str]]:
     decide = [("Review", protocol.REVIEW), ("Accept", protocol.ACCEPT), ("Reject", protocol.REJECT)]
     match view.state:
         case "idle" | "cancelled":
-            return [("Generate CuTe kernel", protocol.GENERATE)]
+            return [(f"Generate CuTe kernel{_captured(view)}", protocol.GENERATE)]
         case "running":
             shown = (_short(_progress(view)), protocol.REVIEW)
             return [shown, ("Pause", protocol.PAUSE), ("Cancel", protocol.CANCEL)]
@@ -40,7 +40,8 @@ def _entries(view: ClassView) -> list[tuple[str, str]]:
         case "failed":
             return [(_short(f"No CuTe kernel: {view.message}"), protocol.REVIEW), ("Try again", protocol.GENERATE)]
         case "accepted":
-            note = "CuTe kernel (edited since it was proved)" if view.drift else "CuTe kernel"
+            moved = " (proved with other versions or another GPU)" if view.background.moved else ""
+            note = "CuTe kernel (edited since it was proved)" if view.drift else f"CuTe kernel{moved}"
             again = [("Validate again", protocol.REVALIDATE)] if view.needs_revalidation else []
             return [(note, protocol.REVIEW), *again, ("Remove", protocol.REMOVE)]
         case "reference":
@@ -48,6 +49,13 @@ def _entries(view: ClassView) -> list[tuple[str, str]]:
             return [written, ("Approve", protocol.APPROVE), ("Reject", protocol.REJECT)]
         case "stale":
             return _stale(view)
+
+
+def _captured(view: ClassView) -> str:
+    found = view.background.capture
+    if found is None:
+        return ""
+    return f" · captured: {len(found.calls)} signature{'s' if len(found.calls) > 1 else ''}"
 
 
 def _stale(view: ClassView) -> list[tuple[str, str]]:

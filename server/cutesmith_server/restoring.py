@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cutesmith_server import sessions
+from cutesmith_server.background import Background
 from cutesmith_server.jobs import ClassKey
 from cutesmith_server.sessions import Session
 
@@ -31,17 +34,25 @@ class Restoring:
 
     async def _restore(self, document: Document) -> None:
         from cutesmith_server.records import STORE_ERRORS, read_records
+        from cutesmith_server.surroundings import Surroundings, surroundings
 
         names = [found.qualname for found in self._studio.outline(document.path).classes]
         try:
             records = await asyncio.to_thread(read_records, document.path, names)
+            here = await asyncio.to_thread(surroundings, self._interpreter(document))
         except STORE_ERRORS as error:
             log.warning("cannot read what is stored about %s: %s", document.path, error)
-            records = {}
+            records, here = {}, Surroundings()
         for name, record in records.items():
-            self._take(ClassKey(document.path, name), record)
+            key = ClassKey(document.path, name)
+            self._studio.learn(key, Background(record.capture, record.moved(here)))
+            self._take(key, record)
         self._take_interrupted(document, names)
         self._studio.refresh(document.path)
+
+    def _interpreter(self, document: Document) -> Path:
+        named = self._studio.settings_of(document.path).interpreter
+        return Path(named).expanduser() if named else Path(sys.executable)
 
     def _take(self, key: ClassKey, record: Record) -> None:
         """The store's word, unless this server's is newer."""

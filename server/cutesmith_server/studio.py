@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import logging
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cutesmith_server import sessions, uris
 from cutesmith_server.agent_process import ConsentAsked
+from cutesmith_server.background import NOTHING, Background
 from cutesmith_server.client import Client
 from cutesmith_server.configuration import Configuration
 from cutesmith_server.consenting import Consents
@@ -61,6 +63,7 @@ class Studio:
         self.pending = PendingJobs()
         self.watch = ModuleWatch(self)
         self.accepted: dict[ClassKey, Decision] = {}
+        self.background: dict[ClassKey, Background] = {}
         self._telling = Telling(server, self.client)
         self._outlines = Outlines()
         self.is_closed = False
@@ -115,7 +118,8 @@ class Studio:
         drift = drift_of(key, found, accepted, digest) if found is not None and found.has_kernel else ""
         accepted_id = accepted.candidate if accepted else None
         marked = self.watch.is_marked(key) if watch == "marked" else None
-        return ClassView(self.uri(key.path), key, found, session, digest, drift, accepted_id, marked)
+        known = self.background.get(key, NOTHING)
+        return ClassView(self.uri(key.path), key, found, session, digest, drift, accepted_id, marked, known)
 
     def views(self, document: Document) -> list[ClassView]:
         """Every module class of an open file, in text order."""
@@ -156,6 +160,7 @@ class Studio:
         from cutesmith_server.records import STORE_ERRORS, record
 
         self.accepted.pop(key, None)
+        self.background[key] = replace(self.background.get(key, NOTHING), moved="")  # decided on what is known now
         try:
             decision = record(choice, key.path, key.qualname, **about)
         except STORE_ERRORS as error:
@@ -164,8 +169,15 @@ class Studio:
         if choice == "accepted":
             self.accepted[key] = decision
 
+    def learn(self, key: ClassKey, background: Background) -> None:
+        """Takes note of what is known of a class beside its jobs."""
+        if self.background.get(key, NOTHING) != background:
+            self.background[key] = background
+            self._telling.refresh_lenses_soon()
+
     def saved(self, document: Document) -> None:
         self.refresh(document.path)
+        self._restoring.begin(document)  # a run may have been captured
         self.watch.saved(document)
 
     def edited(self, document: Document) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cutesmith_server import wording
+from cutesmith_server.background import NOTHING, Background
 from cutesmith_server.jobs import ClassKey
 from cutesmith_server.protocol import JobState, State
 from cutesmith_server.sessions import Outcome, Session, on_offer, state_of
@@ -27,6 +28,7 @@ class ClassView:
     drift: str = ""
     accepted: str | None = None  # id of the candidate that was accepted
     is_marked: bool | None = None  # for watching; None where classes are not watched by name
+    background: Background = NOTHING
 
     @property
     def state(self) -> State:
@@ -69,7 +71,7 @@ class ClassView:
             case "stale":
                 return self._why_stale()
             case "accepted":
-                return self.drift
+                return self.drift or self.background.moved
             case _:
                 return ""
 
@@ -86,7 +88,8 @@ class ClassView:
         if self.state == "stale":
             return not self.session.changed_outside and self.refuted is None
         is_known = self.outcome is not None and not self.outcome.succeeded
-        return self.state == "accepted" and bool(self.drift) and not is_known and self._has_kernel_file
+        is_doubtful = bool(self.drift or self.background.moved)
+        return self.state == "accepted" and is_doubtful and not is_known and self._has_kernel_file
 
     @property
     def _has_kernel_file(self) -> bool:
