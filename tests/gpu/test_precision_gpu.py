@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from cutesmith_evaluator.worker.cuda_scans import like_cuda
 from precision_cases import Study, convolution_study, product_study
 from precision_classes import DISTRIBUTIONS, record
 
@@ -37,3 +38,17 @@ def test_a_convolution_in_tf32_is_as_eager_and_in_bfloat16_lowered(distribution:
     study = convolution_study(16, 64, 40)
     found = {name: class_of(study, name, distribution) for name in ("fp32", "TF32", "bf16")}
     assert found == {"fp32": "kept", "TF32": "as eager", "bf16": "lowered"}
+
+
+@pytest.mark.parametrize("scan", ["cumsum", "cumprod", "logcumsumexp"])
+@pytest.mark.parametrize(
+    ("shape", "dim"), [((8, 1000), 1), ((64, 2564), 1), ((4096, 64), 0), ((3, 700, 32), 1), ((200_000,), 0)]
+)
+def test_what_stands_for_a_gpu_on_the_cpu_errs_like_one(scan: str, shape: tuple[int, ...], dim: int):
+    x = 1 + 0.01 * torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    exact = getattr(torch, scan)(x.double(), dim)
+    with like_cuda(torch.device("cpu")):
+        ours = getattr(torch, scan)(x, dim)
+    theirs = getattr(torch, scan)(x.cuda(), dim).cpu()
+    error, eagers = ((each - exact).norm().item() for each in (ours, theirs))
+    assert eagers / 2 < error < eagers * 2, (ours == theirs).float().mean().item()

@@ -18,6 +18,7 @@ from cutesmith_evaluator.worker.checks_compare import Comparer
 from cutesmith_evaluator.worker.checks_conduct import Conduct, elsewhere, may_be_doubled
 from cutesmith_evaluator.worker.checks_layout import layout_findings, share_memory
 from cutesmith_evaluator.worker.checks_state import changes, generators, state, without_tf32
+from cutesmith_evaluator.worker.cuda_scans import like_cuda
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.inputs import Inputs, tensors
 from cutesmith_evaluator.worker.numerics import chunks
@@ -90,7 +91,7 @@ class Examiner:
     def eager(self, case: Case) -> object:
         """The module's own result without TF32. Raises TaskError when it fails or draws random numbers."""
         seeds = generators(self.device)
-        with without_tf32():
+        with without_tf32(), like_cuda(self.device):
             doing = f"running the module itself on {case.label}"
             eager = guarded(lambda: self.module(*case.inputs), "reference-raises", doing, self.source, self.device)
         if generators(self.device) != seeds:

@@ -23,6 +23,7 @@ from cutesmith_evaluator.worker.checks_state import without_tf32
 from cutesmith_evaluator.worker.confirm_handed import HandedError, received, shell
 from cutesmith_evaluator.worker.confirm_site import Site, digests, open_site, replayed
 from cutesmith_evaluator.worker.confirm_time import Pace, Round, time_finding
+from cutesmith_evaluator.worker.cuda_scans import like_cuda
 from cutesmith_evaluator.worker.emulated_validation import DEVICE
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.inputs import tensors
@@ -104,7 +105,7 @@ class Judging:
     def _eager(self, case: Case) -> list[Tensor]:
         reference = self.site.reference
         call = lambda: self.site.module(*case.inputs)  # noqa: E731
-        with without_tf32():
+        with without_tf32(), like_cuda(self.site.device):
             doing = f"running the module itself on {case.label}"
             return tensors(guarded(call, "reference-raises", doing, reference.file, self.site.device))
 

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import copy
 import math
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import wraps
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch._compile import _disable_dynamo
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 from cutesmith_evaluator.worker.failures import summary
 from cutesmith_evaluator.worker.inputs import Inputs, cut, redraw, tensors
 from cutesmith_evaluator.worker.memory import free_memory
+from cutesmith_evaluator.worker.modes import Mode, kept_from_dynamo
 
 _DOUBLE = {
     torch.float16: torch.float64,
@@ -44,25 +41,10 @@ class NoRoomError(Exception):
     """Inputs of these shapes fit neither the device nor the host in float64."""
 
 
-def _kept_from_dynamo(dispatch: Callable[..., Any]) -> Callable[..., Any]:
-    """What torch does to every mode, once dynamo is there to be kept from: importing it takes a second."""
-    kept = _disable_dynamo(dispatch)
-
-    @wraps(dispatch)
-    def dispatched(*args: Any, **kwargs: Any) -> Any:
-        return (kept if "torch._dynamo" in sys.modules else dispatch)(*args, **kwargs)
-
-    return dispatched
-
-
-class _InDouble(TorchDispatchMode):
+class _InDouble(Mode):
     """Runs each op in double precision, whatever narrower type the module asks for in between."""
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False
-
-    @_kept_from_dynamo
+    @kept_from_dynamo
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
