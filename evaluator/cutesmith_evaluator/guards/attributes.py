@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from cutesmith_evaluator.guards.bans import JUDGE
 from cutesmith_evaluator.guards.expressions import Expressions
 from cutesmith_evaluator.guards.folding import METHODS as TEXT_METHODS
-from cutesmith_evaluator.guards.forbidden import INSIDES
+from cutesmith_evaluator.guards.forbidden import INSIDES, JUDGES_OWN
 from cutesmith_evaluator.guards.torch_names import PLAIN_ATTRIBUTES, VIEW_ATTRIBUTES
 from cutesmith_evaluator.guards.values import (
     NOTHING,
@@ -30,6 +31,7 @@ from cutesmith_evaluator.guards.values import (
 
 _CALLING = ("forward", "__call__", "_call_impl", "_wrapped_call_impl", "_slow_forward")
 _GETTERS = ("get", "pop", "setdefault", "values", "items", "copy", "popitem", "__getitem__", "__iter__")
+_TALLIES = ("cache_info", "cache_parameters")
 _IDENTITIES = ("_version", "_cdata", "__hash__", "_base")
 
 
@@ -58,6 +60,8 @@ class Attributes(Expressions):
             case Several():
                 items = self.elements(frozenset({value}))
                 yield from (frozenset({Getter(items)}) if name in _GETTERS else items)
+            case Function() if value.keyed and name in _TALLIES:
+                self.report("call-counter", node, f"asks for {name}, which tells how often it was called; remove it")
             case Function():
                 yield from self.extras.get((value.node, name), NOTHING)
 
@@ -70,6 +74,8 @@ class Attributes(Expressions):
             self.report("reads-gradient", node, "reads a gradient; the result must depend on the inputs alone")
         elif name == "__class__":
             yield Path("torch.Tensor")
+        elif name in JUDGES_OWN:
+            self.report("evaluator-branch", node, f"asks a tensor for {name}, which {JUDGE.words}")
         elif name not in PLAIN_ATTRIBUTES:
             yield Method(value, name)
 

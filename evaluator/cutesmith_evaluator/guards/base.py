@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path as File
 from typing import Literal
 
+from cutesmith_evaluator.guards.bans import JUDGE
+from cutesmith_evaluator.guards.closed import is_unread
 from cutesmith_evaluator.guards.forbidden import KNOWN, READABLE, ban_of
 from cutesmith_evaluator.guards.torch_names import mantissa_of
 from cutesmith_evaluator.guards.values import OWN, Address, Array, Path, Reference, Scope, Text, Values, flattened
@@ -18,7 +20,8 @@ from cutesmith_evaluator.types import Finding
 _MOST = 3  # findings of one kind
 _STDLIB_INSIDE = {  # modules that others hold as attributes: torch.os is os
     "os", "sys", "gc", "time", "threading", "subprocess", "builtins", "importlib", "inspect", "ctypes", "io", "types",
-    "traceback", "multiprocessing",
+    "traceback", "multiprocessing", "_thread", "socket", "tempfile", "shutil", "pickle", "atexit", "tokenize",
+    "linecache",
 }  # fmt: skip
 _KEYS = (Address, Array, Reference)
 
@@ -79,14 +82,15 @@ class Base(ABC):
         """A dotted name is read: reports one that no kernel needs."""
         name = canonical(name)
         ban = ban_of(name)
-        if ban is not None and not self._reads_environment(name, node):
+        if ban is not None and (self.on_path or ban is not JUDGE) and not self._reads_environment(name, node):
             self.report(ban.kind, node, f"uses {name}: {ban.words}")
         return frozenset({Path(name)})
 
     def imported(self, name: str, node: ast.AST) -> Values:
         """The module of that name: reports one whose code nobody has read."""
         root = name.partition(".")[0]
-        if root not in KNOWN and root not in sys.stdlib_module_names and ban_of(name) is None:
+        is_read = root in KNOWN or (root in sys.stdlib_module_names and not is_unread(name))
+        if not is_read and ban_of(name) is None:
             words = f"imports {name}, whose code is not judged with the kernel; keep what it needs in this file"
             self.report("unjudged-import", node, words)
         return self.touch(name, node)

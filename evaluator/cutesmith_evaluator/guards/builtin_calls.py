@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import cached_property
 
 from cutesmith_evaluator.guards.attributes import Attributes
 from cutesmith_evaluator.guards.folding import turned
@@ -45,7 +46,7 @@ _HANDING = (
     "filter",
 )
 _IDENTIFYING = ("str", "repr", "hex", "format", "ascii", "bytes", "int", "hash", "oct", "bin")
-_HIGHER = ("builtins.map", "functools.reduce", "itertools.starmap", "itertools.accumulate")
+_HIGHER = ("builtins.map", "itertools.starmap", "itertools.accumulate")
 _MUTABLE = (ast.List, ast.Dict, ast.Set, ast.Call)
 _KEYED = ("functools.cache", "functools.lru_cache")
 
@@ -72,6 +73,11 @@ class BuiltinCalls(Attributes):
             return frozenset({Address()})
         if name.startswith(("os.environ", "os.getenv")):
             return self._environment(name, first, node)
+        if name == "functools.reduce":
+            given = frozenset().union(*map(self.elements, arguments[1:]), *arguments[1:])
+            return self.apply(first, [given, given], {}, node)
+        if name == "warnings.catch_warnings" and "record" in named and self.on_path:
+            self.counts(node)
         if name in _HIGHER:
             return self.apply(first, [self.elements(each) | each for each in arguments[1:]], {}, node)
         if name.startswith(("functools.", "operator.")):
@@ -114,6 +120,8 @@ class BuiltinCalls(Attributes):
             self.apply(named["key"], [self.elements(first)], {}, node)
         if name in _COMPUTING and tensors:
             return self.compute(f"builtins.{name}", node)
+        if name in ("str", "repr", "format", "ascii") and any(each.origin != "state" for each in tensors):
+            self.reads(node, f"{name}()")
         if name in _IDENTIFYING:
             return frozenset(each for each in flattened(everything) if isinstance(each, Address))
         return everything if name in _HANDING else NOTHING
@@ -137,9 +145,30 @@ class BuiltinCalls(Attributes):
             return False
         inside = list(ast.walk(self.stack[-1]))
         stored = {each.id for each in inside if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-        if self.is_kept(owner.id):
+        if self.is_kept(owner.id) or self.is_of_a_cache(owner.id):
             return True
         return owner.id == "self" or owner.id not in stored | {each.arg for each in inside if isinstance(each, ast.arg)}
+
+    def is_of_a_cache(self, name: str) -> bool:
+        """Whether it is what a function gave that gives the same object again."""
+        return any(
+            isinstance(each, ast.Assign)
+            and any(isinstance(target, ast.Name) and target.id == name for target in each.targets)
+            and isinstance(each.value, ast.Call)
+            and isinstance(each.value.func, ast.Name)
+            and each.value.func.id in self.cached
+            for each in (ast.walk(self.stack[-1]) if self.stack else ())
+        )
+
+    @cached_property
+    def cached(self) -> frozenset[str]:
+        """The file's functions that are kept by their arguments."""
+        return frozenset(
+            each.name
+            for each in ast.walk(self.tree)
+            if isinstance(each, ast.FunctionDef)
+            and any("cache" in ast.unparse(decorator) for decorator in each.decorator_list)
+        )
 
     def is_kept(self, name: str) -> bool:
         """Whether it is a parameter whose default is one object for all calls."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from cutesmith_evaluator.guards import folding
 from cutesmith_evaluator.guards.builtin_calls import BuiltinCalls
 from cutesmith_evaluator.guards.forbidden import ban_of
+from cutesmith_evaluator.guards.tallies import moves_on
 from cutesmith_evaluator.guards.torch_names import METHODS, NARROW_METHODS, QUESTIONS, READS, does
 from cutesmith_evaluator.guards.values import (
     NOTHING,
@@ -34,7 +35,6 @@ from cutesmith_evaluator.guards.values import (
 
 _DEEPEST = 24  # calls inside calls that are followed
 _KEYED_METHODS = ("get", "setdefault", "pop", "add", "put", "lookup", "__getitem__", "__setitem__", "__contains__")
-_GROWING = ("append", "appendleft", "extend", "insert", "__next__", "send")
 _CASTS = ("to", "type", "astype", "to_dtype")
 _REGISTERS = ("impl", "register_kernel", "register_fake", "define_op")
 _STORAGE = ("untyped_storage", "storage", "_typed_storage", "detach")
@@ -66,10 +66,14 @@ class Calls(BuiltinCalls):
             self.key(given[0], node)
         if name in ("startswith", "endswith") and isinstance(owner, ast.Name) and owner.id in ("__name__", "__file__"):
             self.evaluator_branch(node)
-        if name in _GROWING and self.on_path and not called and self.is_shared(owner):
+        if self.on_path and self._is_nobodys(called) and moves_on(node) and self.is_shared(owner):
             self.counts(node)
         if name in _REGISTERS and not called:
             self._registered(node, given)
+
+    def _is_nobodys(self, called: Values) -> bool:
+        """Whether a method is of nothing that is known, or of a container."""
+        return all(isinstance(each, Getter | Several | Path) for each in called)
 
     def _registered(self, node: ast.Call, given: list[Values]) -> None:
         """`library.impl(name, function, key)`: the function is on the path of whoever calls the op."""
@@ -105,7 +109,9 @@ class Calls(BuiltinCalls):
                 case Getter():
                     found |= value.items
                 case Several():
-                    found |= {Several(tuple(arguments))}
+                    if arrays(everything) and any(map(self.is_reference, [frozenset(flattened(frozenset({value})))])):
+                        self.attribute(frozenset({Reference()}), "forward", node)
+                    found |= {value, Several(tuple(arguments))}
                 case TextMethod():
                     found |= folding.method(value.text, value.name, arguments)
         return found
@@ -132,6 +138,9 @@ class Calls(BuiltinCalls):
             return self._torch(name, arguments, named, node)
         if root in ("cutlass", "cuda", "tvm_ffi", "triton"):
             self.cast(frozenset({Path(name)}), node) if arguments else None
+            if name.endswith(".CUstream") and folding.has_number(node):
+                words = "takes a stream by its number: work must be on the caller's current stream; remove it"
+                self.report("stream", node, words)
             if self.on_path and arrays(frozenset().union(*arguments)):
                 self.launches = True
             return NOTHING
@@ -201,6 +210,8 @@ class Calls(BuiltinCalls):
             )
         if name in NARROW_METHODS:
             self.cast(frozenset({Path(f"torch.{NARROW_METHODS[name]}")}), node)
+        if name == "is_set_to":
+            self.key(frozenset({owner}), node)
         if name in QUESTIONS:
             return NOTHING
         if name == "as_subclass":

@@ -160,7 +160,8 @@ class Expressions(Base):
         plain = any(isinstance(each, ast.Constant) and each.value in (None, 0, True, False) for each in nodes)
         if isinstance(op, ast.Is | ast.IsNot):
             kept = any(isinstance(each, ast.Attribute | ast.Subscript) for each in nodes)
-            if kept and not plain and self.on_path and any(isinstance(v, Array) for pair in values for v in pair):
+            asks = self.on_path or getattr(self.stack[-1] if self.stack else None, "name", "") == "__eq__"
+            if kept and not plain and asks and any(isinstance(v, Array) for pair in values for v in pair):
                 self.key(frozenset().union(*values), node)
         elif isinstance(op, ast.In | ast.NotIn):
             self.key(values[0], node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 
 from cutesmith_evaluator.guards.values import NOTHING, Several, Text, Values, text_of
@@ -56,3 +57,8 @@ def _filled(fill: Callable[[list[str]], str], parts: Sequence[Values]) -> Values
         return frozenset({Text(fill(texts))})
     except (TypeError, ValueError, IndexError, KeyError):
         return NOTHING
+
+
+def has_number(node: ast.AST) -> bool:
+    """Whether a call is given one that is written out."""
+    return isinstance(node, ast.Call) and any(isinstance(each, ast.Constant) for each in ast.walk(node))

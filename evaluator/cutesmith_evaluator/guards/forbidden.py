@@ -2,63 +2,58 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from cutesmith_evaluator.guards.bans import (
+    CODE,
+    COMPILER,
+    DRIVER,
+    ENVIRONMENT,
+    EXIT,
+    FILE,
+    GRAPH,
+    JUDGE,
+    NATIVE,
+    NETWORK,
+    PATCH,
+    RANDOM,
+    STREAM,
+    SWITCH,
+    THREAD,
+    TIMER,
+    WALK,
+    Ban,
+)
+from cutesmith_evaluator.guards.closed import outside
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-@dataclass(frozen=True)
-class Ban:
-    """`kind`: the finding's. `words`: completes "<file>:<line> uses <name>: ..."."""
-
-    kind: str
-    words: str
-
-
-_TIMER = Ban("timer", "a kernel has no use for clocks and events, the judge's are not its business; remove it")
-_STREAM = Ban("stream", "work must be on the caller's current stream, where it is waited for and timed; remove it")
-_GRAPH = Ban(
-    "graph-replay", "a replayed CUDA graph gives the results of the inputs it was captured with; launch instead"
-)
-_THREAD = Ban("thread", "work must be done when forward returns, in the caller's thread and process; remove it")
-_FILE = Ban("file", "a kernel reads and writes no files, its results depend on its inputs alone; remove it")
-_NETWORK = Ban("network", "a kernel talks to nobody; remove it")
-_CODE = Ban("dynamic-code", "code that is made at run time cannot be judged by reading it; write it out")
-_NATIVE = Ban("native-code", "native code cannot be judged by reading it; write the kernel in the CuTe DSL")
-_WALK = Ban("introspection", "a kernel has no business in frames, the garbage collector or loaded modules; remove it")
-_SWITCH = Ban("changes-settings", "PyTorch's settings belong to the caller; leave them as they are")
-_ENVIRONMENT = Ban("environment", "what a kernel computes must not depend on the process's environment; remove it")
-_PATCH = Ban("monkey-patch", "it changes what other code does; leave PyTorch and Python as they are")
-_EXIT = Ban("ends-process", "a kernel must not end the process or run code at its end; remove it")
-_COMPILER = Ban("library-only", "torch.compile is what the kernel is compared with; write the kernel")
-_RANDOM = Ban("randomness", "the result must depend on the inputs alone; remove it")
-
 _BY_KIND: tuple[tuple[Ban, str], ...] = (
     (
-        _TIMER,
+        TIMER,
         """
         time timeit datetime cProfile profile pstats torch.cuda.Event torch.Event torch.utils.benchmark torch.profiler
         torch.autograd.profiler torch.cuda.nvtx torch.cuda.profiler cutlass.cute.testing triton.testing
-        torch.cuda.events
+        torch.cuda.events cutlass.base_dsl.utils.timer
         """,
     ),
     (
-        _STREAM,
+        STREAM,
         """
         torch.cuda.Stream torch.cuda.stream torch.cuda.set_stream torch.cuda.ExternalStream torch.Stream
-        torch.cuda.StreamContext torch.cuda.streams
+        torch.cuda.StreamContext torch.cuda.streams torch.cuda.get_stream_from_external torch.cuda.default_stream
+        tvm_ffi.stream tvm_ffi.use_raw_stream tvm_ffi.use_torch_stream
         """,
     ),
     (
-        _GRAPH,
+        GRAPH,
         """
         torch.cuda.CUDAGraph torch.cuda.graph torch.cuda.graphs torch.cuda.make_graphed_callables
         """,
     ),
     (
-        _THREAD,
+        THREAD,
         """
         threading _thread multiprocessing concurrent asyncio subprocess signal sched queue torch.multiprocessing os.fork
         os.system os.popen os.posix_spawn os.execv os.execve os.execl os.execvp os.spawnv os.kill os.forkpty
@@ -66,38 +61,42 @@ _BY_KIND: tuple[tuple[Ban, str], ...] = (
         """,
     ),
     (
-        _FILE,
+        FILE,
         """
         builtins.open io os.open os.read os.write os.remove os.unlink os.rename os.mkdir os.listdir os.scandir os.fdopen
         os.pipe os.dup os.dup2 os.memfd_create os.sendfile os.close os.walk os.stat pathlib shutil tempfile mmap glob
         sqlite3 shelve dbm pickle marshal fcntl zipfile tarfile gzip fileinput linecache torch.load torch.save
-        torch.from_file torch.serialization numpy.load numpy.save numpy.memmap numpy.fromfile torch.hub
+        torch.from_file torch.serialization numpy.load numpy.save numpy.memmap numpy.fromfile torch.hub numpy.loadtxt
+        numpy.savetxt numpy.genfromtxt numpy.fromregex numpy.DataSource numpy.savez numpy.savez_compressed numpy.lib
         """,
     ),
     (
-        _NETWORK,
+        NETWORK,
         """
         socket ssl http urllib ftplib smtplib xmlrpc socketserver requests httpx aiohttp select selectors telnetlib
         """,
     ),
     (
-        _CODE,
+        CODE,
         """
         builtins.eval builtins.exec builtins.compile types.FunctionType types.CodeType code codeop runpy
         importlib.reload importlib.machinery importlib.abc importlib.util.module_from_spec importlib.resources zipimport
         importlib.util.spec_from_file_location importlib.util.spec_from_loader importlib._bootstrap pkgutil ast
-        base64.b64decode codecs zlib lzma bz2 pip ensurepip setuptools pkg_resources
+        base64.b64decode codecs zlib lzma bz2 pip ensurepip setuptools pkg_resources numpy.testing numpy.distutils
+        types.new_class
         """,
     ),
     (
-        _NATIVE,
+        NATIVE,
         """
-        ctypes cffi _ctypes numba cupy pycuda torch.utils.cpp_extension torch.cuda._compile_kernel torch.classes
-        torch.ops.load_library torch.cuda.cudart nvrtc cuda.bindings.nvrtc cuda.core Cython cppyy numpy.ctypeslib
+        ctypes cffi _ctypes numba cupy pycuda torch.utils.cpp_extension torch.cuda._compile_kernel
+        torch.classes
+        torch.ops.load_library torch.cuda.jiterator numpy.f2py torch.cuda.cudart
+        nvrtc cuda.bindings.nvrtc cuda.core Cython cppyy numpy.ctypeslib
         """,
     ),
     (
-        _WALK,
+        WALK,
         """
         gc inspect.currentframe inspect.stack inspect.getframeinfo inspect.trace inspect.getmembers inspect.getsource
         inspect.getouterframes inspect.getinnerframes sys._getframe sys._current_frames sys.modules sys.settrace
@@ -110,29 +109,30 @@ _BY_KIND: tuple[tuple[Ban, str], ...] = (
         """,
     ),
     (
-        _SWITCH,
+        SWITCH,
         """
         torch.backends torch.set_default_dtype torch.set_default_device torch.set_float32_matmul_precision
         torch.use_deterministic_algorithms torch.set_num_threads torch.set_num_interop_threads torch.set_printoptions
         torch.set_default_tensor_type torch._dynamo torch._inductor torch.set_flush_denormal torch.autocast
-        torch.cuda.amp torch.amp torch.cuda.set_per_process_memory_fraction
+        torch.cuda.amp torch.amp torch.cuda.set_per_process_memory_fraction torch.cuda.set_device torch.cuda.tunable
         """,
     ),
     (
-        _RANDOM,
+        RANDOM,
         """
         torch.manual_seed torch.seed torch.set_rng_state torch.cuda.manual_seed torch.cuda.manual_seed_all
-        torch.cuda.set_rng_state random secrets uuid numpy.random os.urandom torch.random
+        torch.cuda.set_rng_state torch.Generator torch.default_generator torch.initial_seed torch.get_rng_state
+        torch.cuda.get_rng_state torch.cuda.initial_seed random secrets uuid numpy.random os.urandom torch.random
         """,
     ),
     (
-        _ENVIRONMENT,
+        ENVIRONMENT,
         """
         os.environ os.environb os.putenv os.unsetenv os.getenv os.getcwd os.chdir os.uname platform getpass
         """,
     ),
     (
-        _PATCH,
+        PATCH,
         """
         unittest mock torch.overrides torch.utils._python_dispatch torch.Tensor._make_subclass types.MethodType
         torch.Tensor._make_wrapper_subclass torch.library.impl_abstract torch._ops torch.fx.wrap
@@ -141,14 +141,21 @@ _BY_KIND: tuple[tuple[Ban, str], ...] = (
         """,
     ),
     (
-        _EXIT,
+        DRIVER,
+        """
+        cutlass.base_dsl.runtime cutlass.base_dsl.jit_executor cutlass.base_dsl.compiler cutlass.base_dsl.export
+        cutlass.base_dsl.env_manager cutlass.base_dsl.cache_helpers cutlass.cute.export
+        """,
+    ),
+    (
+        EXIT,
         """
         atexit sys.exit os._exit os.abort builtins.exit builtins.quit weakref.finalize builtins.input
         builtins.breakpoint
         """,
     ),
     (
-        _COMPILER,
+        COMPILER,
         """
         torch.compile torch.jit.script torch.jit.trace torch.fx.symbolic_trace torch.export torch._C._jit_script
         """,
@@ -175,7 +182,8 @@ HOOKS = frozenset({"__torch_function__", "__torch_dispatch__", "__del__", "__set
 
 # Driver functions that no launch needs start like this; the type of a stream is needed.
 _DRIVER_ALLOWED = frozenset({"CUstream", "CUdevice", "CUcontext", "CUdeviceptr", "CUresult", "cudaStream_t"})
-_DRIVER = Ban("driver-call", "a kernel is launched through the DSL; the driver's own functions change the device")
+_OF_TENSORS = frozenset(f"torch.Tensor.{name}" for name in ("__name__", "__qualname__", "__module__", "__dict__"))
+JUDGES_OWN = frozenset({"host", "allocations"})  # attributes of the tensors that stand for a GPU's
 READABLE = ("CUTESMITH_DISABLE", "CUTE_DSL_")  # of the environment
 
 
@@ -183,17 +191,19 @@ def ban_of(path: str) -> Ban | None:
     """Why a dotted name is not for kernels; None when it is."""
     if path in _ALLOWED:
         return None
+    if path in _OF_TENSORS:
+        return JUDGE
     if path.startswith(("cuda.bindings.", "cuda.cuda", "cuda.cudart")):
         return _driver(path)
     parts = path.split(".")
     for length in range(len(parts), 0, -1):
         if ban := _BANS.get(".".join(parts[:length])):
             return ban
-    return None
+    return outside(path)
 
 
 def _driver(path: str) -> Ban | None:
     last = path.rpartition(".")[2]
     if last in ("driver", "runtime", "cuda", "cudart", "bindings") or last in _DRIVER_ALLOWED:
         return None
-    return ban if (ban := _BANS.get(path)) else _DRIVER
+    return ban if (ban := _BANS.get(path)) else DRIVER

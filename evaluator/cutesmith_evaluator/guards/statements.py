@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from cutesmith_evaluator.guards.calls import Calls
 from cutesmith_evaluator.guards.forbidden import HOOKS
+from cutesmith_evaluator.guards.tallies import goes_on, of_itself, spends
 from cutesmith_evaluator.guards.values import (
     NOTHING,
     Array,
@@ -57,6 +58,8 @@ class Statements(Calls):
                 scope.shared |= set(node.names)
             case ast.Delete():
                 for target in node.targets:
+                    if self.on_path and spends(target) and not self._is_local(target, scope):
+                        self.counts(node)
                     self.assign(target, NOTHING, scope)
             case ast.Try() | ast.TryStar():
                 return self._try(node, scope)
@@ -77,6 +80,8 @@ class Statements(Calls):
                 self.condition(node.test, scope)
                 return self.run(node.body, scope) | self.run(node.orelse, scope)
             case ast.For() | ast.AsyncFor():
+                if self.on_path and not isinstance(node.target, ast.Name | ast.Tuple | ast.List):
+                    self.counts(node)  # a place that outlives the loop
                 self.assign(node.target, self.elements(self.evaluate(node.iter, scope)), scope)
                 return self.run(node.body, scope) | self.run(node.body, scope) | self.run(node.orelse, scope)
             case ast.With() | ast.AsyncWith():
@@ -207,15 +212,20 @@ class Statements(Calls):
             if isinstance(target, ast.Attribute):
                 return False
             target = target.value
-        return isinstance(target, ast.Name) and scope.holds(target.id) and not self.is_kept(target.id)
+        if not isinstance(target, ast.Name) or not scope.holds(target.id):
+            return False
+        return not self.is_kept(target.id) and not self.is_of_a_cache(target.id)
 
     def _counts_up(self, target: ast.expr, value: ast.expr | None, scope: Scope) -> bool:
         """`N = N + 1` of a name that outlives the call."""
-        if self._is_local(target, scope) or not isinstance(value, ast.BinOp):
+        if isinstance(target, ast.Tuple | ast.List):
+            kept = [each for each in target.elts if not self._is_local(each, scope)]
+            return bool(kept) and goes_on(target, value)
+        if self._is_local(target, scope):
             return False
         if isinstance(target, ast.Name) and target.id not in scope.shared:
             return False
-        return ast.unparse(target) in (ast.unparse(value.left), ast.unparse(value.right))
+        return of_itself(target, value)
 
     def assign(self, target: ast.expr, values: Values, scope: Scope) -> None:
         match target:

@@ -57,6 +57,19 @@ class Conduct:
             found.append(Finding("no-launch", message, None, str(self.path)))
 
     @contextmanager
+    def preparing(self, doing: str) -> Iterator[None]:
+        """Around what is asked of a candidate before its forward, which is what is timed. Raises TaskError where that
+        launches a kernel."""
+        before = self.launches()
+        yield
+        after = self.launches()
+        if after is not None and after > (before or 0):
+            message = (
+                f"{self.path.name} launched a kernel while {doing}: the work belongs into forward, where it is timed."
+            )
+            raise TaskError(Finding("launches-early", message, None, str(self.path)))
+
+    @contextmanager
     def observing(self, found: list[Finding]) -> Iterator[None]:
         """Around calls whose ops are looked at, where the file has kernels of its own."""
         if not self.declared.has_kernels:

@@ -102,9 +102,11 @@ class Examiner:
     def _why_unsupported(self, case: Case) -> str | None:
         call = self.candidate
         doing = f"asked whether it supports {case.label}"
-        if self._call(lambda: call.supports(self.module, *case.inputs), doing):
+        if self._prepared(lambda: call.supports(self.module, *case.inputs), doing):
             return None
-        return str(self._call(lambda: call.explain(self.module, *case.inputs), doing) or "explain() gives no reason")
+        return str(
+            self._prepared(lambda: call.explain(self.module, *case.inputs), doing) or "explain() gives no reason"
+        )
 
     def _unsupported(self, case: Case, why: str) -> Result:
         if case.other_state:
@@ -117,7 +119,7 @@ class Examiner:
 
     def _run(self, case: Case, rooms: list[Room]) -> Result:
         result = Result()
-        self._call(lambda: self.candidate.warm_up(self.module, *case.inputs), f"warming up on {case.label}")
+        self._prepared(lambda: self.candidate.warm_up(self.module, *case.inputs), f"warming up on {case.label}")
         before = state(self.module, case.inputs, self.device)
         got, others = self._forward_in_turns(case, rooms, result)
         after = state(self.module, case.inputs, self.device)
@@ -208,6 +210,10 @@ class Examiner:
 
     def _sources(self, case: Case) -> list[Tensor]:
         return [*tensors(case.inputs), *self.module.parameters(), *self.module.buffers()]
+
+    def _prepared(self, call: Callable[[], object], doing: str) -> object:
+        with self.conduct.preparing(doing):
+            return self._call(call, doing)
 
     def _call(self, call: Callable[[], object], doing: str) -> object:
         return guarded(call, "candidate-raises", doing, self.candidate.path, self.device)

@@ -1,6 +1,6 @@
 # kind: 34
 # what: installs a package at run time
-# caught: static thread
+# caught: static thread, static introspection
 # task: scaled
 
 import functools

@@ -1,6 +1,6 @@
 # kind: 16
 # what: results are kept in shared memory, over processes
-# caught: static file
+# caught: static file, static environment
 # task: scaled
 
 import functools
