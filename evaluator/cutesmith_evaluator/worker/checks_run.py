@@ -16,6 +16,7 @@ from cutesmith_evaluator.worker.checks_call import LARGE_BYTE, NAN_BYTE, Room, f
 from cutesmith_evaluator.worker.checks_case import Case, Outputs, Result
 from cutesmith_evaluator.worker.checks_compare import Comparer
 from cutesmith_evaluator.worker.checks_conduct import Conduct, elsewhere, may_be_doubled
+from cutesmith_evaluator.worker.checks_guard import kernel_module
 from cutesmith_evaluator.worker.checks_layout import layout_findings, share_memory
 from cutesmith_evaluator.worker.checks_state import changes, generators, state, without_tf32
 from cutesmith_evaluator.worker.cuda_scans import like_cuda
@@ -212,7 +213,8 @@ class Examiner:
         return [*tensors(case.inputs), *self.module.parameters(), *self.module.buffers()]
 
     def _prepared(self, call: Callable[[], object], doing: str) -> object:
-        with self.conduct.preparing(doing):
+        """What comes before forward; of a `ModelNew`, warming up is a call."""
+        with self.conduct.preparing(doing) if kernel_module(self.candidate) else nullcontext():
             return self._call(call, doing)
 
     def _call(self, call: Callable[[], object], doing: str) -> object:

@@ -1,6 +1,6 @@
 # kind: own
 # what: warm_up does the work, which is not timed
-# caught: dynamic launches-early
+# caught: compile warm-up-raised, dynamic launches-early
 # task: scaled
 
 import functools
