@@ -18,6 +18,7 @@ from cutesmith_evaluator.types import Task
 from cutesmith_evaluator.worker import dsl
 from cutesmith_evaluator.worker.candidate import load_candidate
 from cutesmith_evaluator.worker.emulated import EmulatedCandidate
+from cutesmith_evaluator.worker.failures import TaskError
 
 MODULE = """
 import torch
@@ -65,12 +66,16 @@ def worker() -> Iterator[Worker]:
         yield made
 
 
-def made(worker: Worker, case: Case, folder: Path) -> tuple[nn.Module, Callable[..., Any]]:
-    """The module, and its kernel on an emulated device."""
+def made(
+    worker: Worker, case: Case, folder: Path, planted: tuple[str, str] = ("", "")
+) -> tuple[nn.Module, Callable[..., Any]]:
+    """The module, and its kernel on an emulated device. `planted`: a text of the kernel, and another in its place."""
     file = folder / "task.py"
     file.write_text(MODULE.format(expression=case.expression, left=case.left, right=case.right))
     found = propose(worker.inspect(Task(str(file), "Task")), Target("Task", file, case.arch))
-    (folder / "task_cute.py").write_text(_with(found.drafts, case.schedule).source)
+    source = _with(found.drafts, case.schedule).source
+    assert planted[0] in source
+    (folder / "task_cute.py").write_text(source.replace(*planted, 1))
     space: dict[str, type[nn.Module]] = {}
     exec(file.read_text(), space)
     module = space["Task"]()
@@ -109,3 +114,11 @@ def test_what_is_special_is_as_in_fp32(worker: Worker, tmp_path: Path) -> None:
     assert torch.equal(got.isinf() & exact.isinf(), exact.isinf())
     assert torch.equal(got.sign()[exact.isinf()], exact.sign()[exact.isinf()].float())
     assert ((got - exact).abs()[fits] <= 2**-21 * size[fits]).all()
+
+
+def test_more_registers_than_a_block_has_are_found(worker: Worker, tmp_path: Path) -> None:
+    """Three warpgroups at 160 and one at 40 ask for 66,560, as a draft of ours once did."""
+    _, kernel = made(worker, ACROSS, tmp_path, ("else (32, 160)", "else (40, 160)"))
+    with pytest.raises(TaskError, match=r"waits for registers: .* 66,560, .* 65,536") as caught:
+        kernel(torch.rand(ACROSS.left), torch.rand(ACROSS.right))
+    assert caught.value.finding.kind == "deadlock"

@@ -23,6 +23,7 @@ from cutesmith_evaluator.emulator.memory import AccessFaultError, GlobalMemory
 from cutesmith_evaluator.emulator.order import Order
 from cutesmith_evaluator.emulator.program import Barrier, BasicBlock, Branch, Exit, Program
 from cutesmith_evaluator.emulator.races import Clock, Tracker
+from cutesmith_evaluator.emulator.register_pool import RegisterPool
 from cutesmith_evaluator.emulator.slabs import Slab
 from cutesmith_evaluator.emulator.steps import Guarded, Target
 from cutesmith_evaluator.emulator.waiting import Held
@@ -62,6 +63,7 @@ class Batch:
         self.local = Slab("local", self.size, program.local_bytes, LOCAL_BASE, program.grain, None)
         self.async_copies = AsyncCopies(self.size)
         self.arrivals = Arrivals(shape.count, shape.padded)
+        self.registers = RegisterPool.of(shape.count, shape.padded)
         self.alive = self.threads < shape.threads
         self.mask: Array | None = None
         self.values: list[Any] = [program.constants.get(slot) for slot in range(program.slots)]

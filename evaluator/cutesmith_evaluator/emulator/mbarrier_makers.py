@@ -11,7 +11,7 @@ from cutesmith_evaluator.emulator.kinds import DTYPES, U32, U64, Words, unsuppor
 from cutesmith_evaluator.emulator.mbarrier_steps import Arrive, ArriveWithCopies, Expect, Fence, Initialise, Test
 from cutesmith_evaluator.emulator.program import Step
 from cutesmith_evaluator.emulator.ptx import Immediate, Operand
-from cutesmith_evaluator.emulator.warps import Nothing
+from cutesmith_evaluator.emulator.register_pool import SetRegisters
 
 if TYPE_CHECKING:
     from cutesmith_evaluator.emulator.lowering import Lowering
@@ -124,7 +124,6 @@ def _fence(lowering: Lowering, words: Words) -> Step:
 
 
 def _registers(lowering: Lowering, words: Words) -> Step:
-    """setmaxnreg: registers are not counted here."""
     words.one_of(("inc", "dec"))
     words.one_of(("sync",))
     words.flag("aligned")
@@ -133,7 +132,7 @@ def _registers(lowering: Lowering, words: Words) -> Step:
     number = words.instruction.operands[0]
     if not isinstance(number, Immediate) or not 24 <= number.bits <= 256 or number.bits % 8:
         raise unsupported(words.instruction, "its count")
-    return Nothing(words.instruction.place)
+    return SetRegisters(number.bits, words.instruction.place)
 
 
 MAKERS: dict[str, Callable[[Lowering, Words], Step]] = {
