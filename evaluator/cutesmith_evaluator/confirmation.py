@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,9 @@ KIND = "not-confirmed"  # of the finding where the two processes disagree, or no
 
 PART = 1 << 18  # elements of an output that have a digest of their own
 BIG = 1 << 30  # bytes of inputs from which no second set of tensors is made
-REHEARSE, JUDGE = "rehearse", "judge"  # the methods of the process that judges
+PING, REHEARSE, JUDGE = "ping", "rehearse", "judge"  # the methods of the process that judges
 TAKE, DRAW, RUN, REPEAT, HAND_OVER, FORGET = "take", "draw", "run", "repeat", "hand-over", "forget"  # of the other one
-STEPS = (REHEARSE, JUDGE, TAKE, DRAW, RUN, REPEAT, HAND_OVER, FORGET)
+STEPS = (PING, REHEARSE, JUDGE, TAKE, DRAW, RUN, REPEAT, HAND_OVER, FORGET)
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class Given:
     """An output as it was handed over. `path`: a file with its elements in logical order, no gaps between them.
 
     `blocks`: (first, count) of the elements that are in the file; None: all. `mask`: a file with a byte for each of
-    these, 0 where it was not computed; None: all were. `digests`: what its process had said of each PART of it before.
+    these, 0 where it was not computed; None: all were. `word`: what its process had said of it while the clock ran,
+    the `word_of` of `digests`, which it says of each PART of it when it hands it over.
     """
 
     shape: tuple[int, ...]
@@ -44,6 +46,7 @@ class Given:
     blocks: tuple[tuple[int, int], ...] | None = None
     mask: str | None = None
     digests: tuple[int, ...] | None = None
+    word: int | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,15 @@ class Answer:
 
     call: Call
     outputs: tuple[Given, ...]
+
+
+ODD = 0x9E3779B97F4A7C15  # 2**64 / golden ratio
+
+
+def word_of(digests: Iterable[int]) -> int:
+    """One signed 64-bit word for all, in this order: a sum weighted by place."""
+    total = sum(each * (place * ODD | 1) for place, each in enumerate(digests, 1)) % (1 << 64)
+    return total - (1 << 64) if total >> 63 else total
 
 
 def call_of(values: dict[str, Any]) -> Call:

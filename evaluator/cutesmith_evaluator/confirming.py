@@ -28,6 +28,8 @@ from cutesmith_evaluator.wire import converter
 _ROUNDS = 3  # of calls against the clock
 _MORE_ROUNDS = 6  # while none is as fast as the claim has it: others may keep the machine busy
 _UNLIKELY, _UNLIKELY_MS = 3.0, 0.2  # times the claim, and more, that a call with its digests takes on a quiet one
+_PINGS = 4
+_SHARE = 0.2  # of the device's free memory, for the inputs of a round; their outputs take as much
 _ROUND_CALLS = 32  # fewer, where their inputs would take more than BIG
 _CHECKED = 2  # calls of each round whose results are looked at
 _NO_VERDICT = {"not-emulated", "out-of-time"}  # of the emulated device
@@ -55,6 +57,7 @@ class Session:
     runner: Runner
     folder: Path
     bytes: int  # of the inputs
+    room: int  # bytes that the inputs of a round may take
     redraws: bool  # whether the module runs with other parameters and buffers
     answers: list[Answer] = field(default_factory=list)
     rounds: list[dict[str, float]] = field(default_factory=list)
@@ -81,9 +84,9 @@ class Session:
             self.answers.append(Answer(call, self.runner.hand_over(name, self._run(call), self.folder)))
             self.runner.forget([name])
 
-    def race(self, claimed_ms: float) -> None:
+    def race(self, claimed_ms: float, answer_ms: Callable[[], float]) -> None:
         """Calls on inputs of their own, against the client's clock; then some of the results."""
-        count = max(1, min(_ROUND_CALLS, BIG // max(self.bytes, 1)))
+        count = max(1, min(_ROUND_CALLS, self.room // max(self.bytes, 1)))
         for number in range(_ROUNDS + _MORE_ROUNDS):
             if number >= _ROUNDS and self._is_as_fast(claimed_ms):
                 break
@@ -91,8 +94,9 @@ class Session:
             for call in calls:
                 self.runner.draw(call)
             names = [call.name for call in calls]
+            idle_ms = answer_ms()
             seconds, outputs = self.runner.repeat(names)
-            self.rounds.append({"calls": count, "seconds": seconds})
+            self.rounds.append({"calls": count, "seconds": seconds, "answer_ms": min(idle_ms, answer_ms())})
             for place in _random.sample(range(count), min(_CHECKED, count)):
                 handed = self.runner.hand_over(names[place], outputs[place], self.folder)
                 self.answers.append(Answer(calls[place], handed))
@@ -156,14 +160,25 @@ class Confirming:
                 raise _UnknownError(_ANEW)
             redraws = wanted["redraws"] and not _is_model(self._matter.candidate)
             in_turns = wanted["bytes"] <= BIG and not wanted["aliases"]
-            session = Session(runner, self._folder.path, wanted["bytes"], redraws)
+            room = BIG if wanted["free"] is None else int(wanted["free"] * _SHARE)
+            session = Session(runner, self._folder.path, wanted["bytes"], room, redraws)
             on_progress("confirming in a process of its own")
             session.call_in_turns() if in_turns else session.call_one_by_one()
             if self._matter.claim.call_ms is not None:
-                session.race(self._matter.claim.call_ms)
+                session.race(self._matter.claim.call_ms, self._answer_ms)
             return taken, session
         finally:
             runner.process.kill()
+
+    def _answer_ms(self) -> float:
+        """What the judge, which has nothing else to do, takes to answer: the longest of some."""
+        return self._beside(lambda: max(self._ping_ms() for _ in range(_PINGS))).result()
+
+    def _ping_ms(self) -> float:
+        judge = self._judge.result()
+        begin = time.monotonic()
+        judge.ask(steps.PING)
+        return (time.monotonic() - begin) * 1e3
 
     def _rehearsed(self) -> dict[str, Any]:
         """Raises _UnknownError where the module itself fails."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cutesmith_evaluator import confirmation as steps
-from cutesmith_evaluator.confirmation import PART, Call, Given
+from cutesmith_evaluator.confirmation import PART, Call, Given, word_of
 from cutesmith_evaluator.errors import WorkerError
 from cutesmith_evaluator.process import WorkerProcess
 from cutesmith_evaluator.types import Finding
@@ -81,15 +81,15 @@ class Runner(Peer):
         return outputs_of(self.told(steps.RUN, call=asdict(call)).get("outputs"))
 
     def repeat(self, names: Sequence[str]) -> tuple[float, list[list[Given]]]:
-        """Seconds from the request to the answer, and what the calls give, with their digests."""
+        """Seconds from the request to the answer, and what the calls give, with a word for each."""
         begin = time.monotonic()
         result = self.told(steps.REPEAT, names=list(names))
         seconds = time.monotonic() - begin
-        outputs, digests = result.get("outputs"), result.get("digests")
+        outputs, words = result.get("outputs"), result.get("words")
         try:
             return seconds, [
-                [replace(given, digests=_numbers(each)) for given, each in zip(outputs_of(one), said, strict=True)]
-                for one, said in zip(outputs, digests, strict=True)  # type: ignore[arg-type]
+                [replace(given, word=each) for given, each in zip(outputs_of(one), _numbers(said), strict=True)]
+                for one, said in zip(outputs, words, strict=True)  # type: ignore[arg-type]
             ]
         except (TypeError, ValueError) as error:
             raise _nonsense() from error
@@ -103,10 +103,11 @@ class Runner(Peer):
 
     def _handed(self, name: str, place: int, given: Given, folder: Path) -> Given:
         file, blocks = secrets.token_hex(8), blocks_of(prod(given.shape))
-        params = {"name": name, "output": place, "blocks": blocks, "file": file}
-        masked = self.told(steps.HAND_OVER, **params).get("masked")
-        mask = str(self._taken(f"{file}.mask", folder)) if masked else None
-        return replace(given, path=str(self._taken(file, folder)), blocks=blocks, mask=mask)
+        params = {"name": name, "output": place, "blocks": blocks, "file": file, "digests": given.word is not None}
+        said = self.told(steps.HAND_OVER, **params)
+        mask = str(self._taken(f"{file}.mask", folder)) if said.get("masked") else None
+        digests = None if given.word is None else _digests(said.get("digests"), given.word)
+        return replace(given, path=str(self._taken(file, folder)), blocks=blocks, mask=mask, digests=digests)
 
     def _taken(self, file: str, folder: Path) -> Path:
         """The file out of the process's reach."""
@@ -145,6 +146,18 @@ def _sizes(values: Any) -> tuple[int, ...]:
     if any(type(each) is not int or each < 0 for each in values):
         raise ValueError("sizes and strides are no negative numbers")
     return tuple(values)
+
+
+def _digests(values: Any, word: int) -> tuple[int, ...]:
+    """Raises RefusedError unless they are those of the output that the word was said of."""
+    try:
+        digests = _numbers(values)
+    except (TypeError, ValueError) as error:
+        raise _nonsense() from error
+    if word_of(digests) != word:
+        message = "the output is another than the one that was made while the clock ran."
+        raise RefusedError(Finding("nothing-handed-over", message))
+    return digests
 
 
 def _numbers(values: Any) -> tuple[int, ...]:

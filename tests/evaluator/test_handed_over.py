@@ -14,11 +14,21 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cutesmith_evaluator.confirmation import PART, Given
+from cutesmith_evaluator.confirmation import PART, Given, word_of
 from cutesmith_evaluator.confirming_peers import BLOCKS, WHOLE, RefusedError, blocks_of, outputs_of
 from cutesmith_evaluator.worker.confirm_handed import HandedError, received, shell
-from cutesmith_evaluator.worker.confirm_site import digests
-from cutesmith_evaluator.worker.confirm_time import BUSY, FACTOR, LAUNCH_MS, ROUND_MS, Pace, Round, time_finding
+from cutesmith_evaluator.worker.confirm_site import digests, word
+from cutesmith_evaluator.worker.confirm_time import (
+    ANSWERS,
+    BUSY,
+    FACTOR,
+    LAUNCH_MS,
+    ROUND_MS,
+    SLOWEST_ANSWER_MS,
+    Pace,
+    Round,
+    time_finding,
+)
 
 WANTED = torch.arange(12, dtype=torch.float32).view(3, 4)
 
@@ -127,18 +137,27 @@ def test_blocks_are_apart_within_the_output_and_hold_its_ends(elements: int):
         assert all(first % PART == 0 and count == min(PART, elements - first) for first, count in blocks)
 
 
-@given(st.floats(0.001, 100.0), st.floats(0.0, 10.0), st.floats(0.0, 2.0), st.integers(1, 32))
+@given(st.floats(0.001, 100.0), st.floats(0.0, 10.0), st.floats(0.0, 2.0), st.floats(0.0, 9.0), st.integers(1, 32))
 def test_a_time_is_refused_only_beyond_what_launching_and_the_factor_explain(
-    call_ms: float, digest_ms: float, launch_ms: float, calls: int
+    call_ms: float, digest_ms: float, launch_ms: float, answer_ms: float, calls: int
 ):
     def after(per_call_ms: float) -> Round:
-        return Round(calls, (calls * per_call_ms + ROUND_MS) / 1e3)
+        answers_ms = max(ROUND_MS, ANSWERS * min(answer_ms, SLOWEST_ANSWER_MS))
+        return Round(calls, (calls * per_call_ms + answers_ms) / 1e3, answer_ms)
 
     true_ms, pace = call_ms + digest_ms, Pace(digest_ms, launch_ms)
     slack_ms = max(LAUNCH_MS, BUSY * launch_ms)
     assert time_finding(call_ms, pace, [after(true_ms + 0.99 * slack_ms), after(9 * true_ms + 9)], "k.py") is None
     assert time_finding(call_ms, pace, [after(1.01 * (FACTOR * true_ms + slack_ms))], "k.py") is not None
     assert time_finding(call_ms, pace, [], "k.py") is None
+
+
+@given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=1, max_size=20))
+def test_both_sides_make_the_same_word_of_digests_and_another_when_they_differ(parts: list[int]):
+    assert word_of(parts) == int(word(torch.tensor(parts)))
+    assert word_of(parts) != word_of([parts[0] ^ 1, *parts[1:]])
+    if parts[0] != parts[-1]:
+        assert word_of(parts) != word_of(parts[::-1])
 
 
 def test_shapes_are_counted_exactly():

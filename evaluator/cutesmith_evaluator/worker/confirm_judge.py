@@ -21,7 +21,7 @@ from cutesmith_evaluator.worker.checks_compare import Comparer
 from cutesmith_evaluator.worker.checks_layout import layout_findings, name_of
 from cutesmith_evaluator.worker.checks_state import without_tf32
 from cutesmith_evaluator.worker.confirm_handed import HandedError, received, shell
-from cutesmith_evaluator.worker.confirm_site import Site, digests, open_site, replayed
+from cutesmith_evaluator.worker.confirm_site import Site, digests, open_site, replayed, word
 from cutesmith_evaluator.worker.confirm_time import Pace, Round, time_finding
 from cutesmith_evaluator.worker.cuda_scans import like_cuda
 from cutesmith_evaluator.worker.emulated_validation import DEVICE
@@ -98,8 +98,8 @@ class Judging:
     def _digest_s(self, outputs: list[Tensor]) -> float:
         synchronize(self.site.device)
         begin = time.perf_counter()
-        made = [digests(output) for output in outputs]
-        _ = [each.tolist() for each in made]
+        made = [word(digests(output)) for output in outputs]
+        _ = [int(each) for each in made]
         return time.perf_counter() - begin
 
     def _eager(self, case: Case) -> list[Tensor]:

@@ -25,6 +25,7 @@ def _answered(method: Method) -> Method:
 
 
 CONFIRMING: Mapping[str, Callable[[Params, Progress], object]] = {
+    steps.PING: lambda params, progress: {},
     steps.REHEARSE: _answered(rehearse),
     steps.JUDGE: judge,
     steps.TAKE: _answered(runner.take),

@@ -23,7 +23,7 @@ from cutesmith_evaluator.worker.arguments import dtype_name
 from cutesmith_evaluator.worker.candidate import LoadedCandidate, load_candidate
 from cutesmith_evaluator.worker.checks_call import guarded
 from cutesmith_evaluator.worker.checks_guard import kernel_module
-from cutesmith_evaluator.worker.confirm_site import Site, copied_into, digests, open_site
+from cutesmith_evaluator.worker.confirm_site import Site, copied_into, digests, open_site, word
 from cutesmith_evaluator.worker.emulated import EmulatedCandidate
 from cutesmith_evaluator.worker.emulated_time import Pace
 from cutesmith_evaluator.worker.emulated_validation import ARCH, DEVICE, support
@@ -65,14 +65,14 @@ class Runner:
         self.outputs[call.name] = tensors(self._guarded(forward, f"running on {call.label}"))
         return self.outputs[call.name]
 
-    def repeat(self, names: list[str]) -> list[list[list[int]]]:
-        """The calls back to back, and digests of each of their outputs, once the device has finished."""
+    def repeat(self, names: list[str]) -> list[list[int]]:
+        """The calls back to back, and a word for each of their outputs, once the device has finished."""
         forward = self.candidate.bound(self.site.module)
         made = []
         for name in names:
             self.outputs[name] = tensors(forward(*self.inputs[name]))
-            made.append([digests(output) for output in self.outputs[name]])
-        return [[each.tolist() for each in one] for one in made]
+            made.append([word(digests(output)) for output in self.outputs[name]])
+        return [[int(each) for each in one] for one in made]
 
     def _guarded(self, call: Callable[[], object], doing: str) -> object:
         return guarded(call, "candidate-raises", doing, self.candidate.path, self.site.device)
@@ -129,11 +129,11 @@ def repeat(params: Params, progress: Progress) -> dict[str, object]:
     runner = _held.required()
     made = runner.repeat(params["names"])
     outputs = [[_described(output) for output in runner.outputs[name]] for name in params["names"]]
-    return {"digests": made, "outputs": outputs}
+    return {"words": made, "outputs": outputs}
 
 
 def hand_over(params: Params, progress: Progress) -> dict[str, object]:
-    """Writes one output of a call to a file. Params: name, output (its place), blocks, file."""
+    """Writes one output of a call to a file. Params: name, output (its place), blocks, file, digests (if wanted)."""
     runner = _held.required()
     output = runner.outputs[params["name"]][params["output"]]
     path = Path(os.environ["CUTESMITH_SCRATCH"]) / params["file"]
@@ -141,7 +141,7 @@ def hand_over(params: Params, progress: Progress) -> dict[str, object]:
     path.write_bytes(_bytes(_picked(output, params["blocks"])))
     if computed is not None:
         path.with_suffix(".mask").write_bytes(_bytes(_picked(computed, params["blocks"])))
-    return {"masked": computed is not None}
+    return {"masked": computed is not None, "digests": digests(output).tolist() if params["digests"] else None}
 
 
 def forget(params: Params, progress: Progress) -> dict[str, object]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from cutesmith_evaluator.confirmation import BIG, PART, Call
+from cutesmith_evaluator.confirmation import BIG, ODD, PART, Call
 from cutesmith_evaluator.types import Task
 from cutesmith_evaluator.worker.checks_layout import share_memory
 from cutesmith_evaluator.worker.checks_state import named_state
@@ -23,6 +23,7 @@ from cutesmith_evaluator.worker.redrawing import floating_state, redrawn_state, 
 from cutesmith_evaluator.worker.reference import Reference, load_reference
 
 Supported = Callable[[Inputs], bool]
+_ODD = ODD - (1 << 64)  # as a signed word
 
 
 @dataclass
@@ -98,10 +99,11 @@ def rehearse(params: Params, progress: Progress) -> dict[str, object]:
     site = open_site(params, lambda inputs: True)
     size = 0 if params["device"] == DEVICE else total_bytes(without_memory(site.reference) or ())
     if size > BIG:  # they would be there twice
-        return {"drawn": [], "bytes": size, "redraws": False, "aliases": False}
+        return {"drawn": [], "bytes": size, "redraws": False, "aliases": False, "free": _free(site.device)}
     inputs = site.drawn(Call("rehearsal", "", params["seed"]))
     drawn = [fingerprint(tensor) for tensor in (*tensors(inputs), *(tensor for _, tensor in named_state(site.module)))]
     result: dict[str, object] = {"drawn": [str(each) for each in drawn], "bytes": total_bytes(inputs)}
+    result["free"] = _free(site.device)
     if params.get("tries"):
         result["aliases"] = site.aliases(inputs)
         result["redraws"] = site.takes_other_state(inputs, params["seed"])
@@ -111,12 +113,23 @@ def rehearse(params: Params, progress: Progress) -> dict[str, object]:
     return result
 
 
+def _free(device: torch.device) -> int | None:
+    """Bytes of a CUDA device that nobody has."""
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
+
+
 def digests(output: Tensor) -> Tensor:
     """A sum over the bits of each PART of the elements: int64, on the output's device."""
     line = bits(output)
     whole = line.numel() // PART * PART
     sums = line[:whole].view(-1, PART).sum(dim=1, dtype=torch.int64)
     return sums if whole == line.numel() else torch.cat([sums, line[whole:].sum(dtype=torch.int64).view(1)])
+
+
+def word(parts: Tensor) -> Tensor:
+    """`word_of` the digests, where they are: an int64 without dimensions."""
+    weights = torch.arange(1, parts.numel() + 1, device=parts.device).mul_(_ODD).bitwise_or_(1)
+    return weights.mul_(parts).sum()
 
 
 def copied_into(old: Inputs, new: Inputs) -> Inputs:

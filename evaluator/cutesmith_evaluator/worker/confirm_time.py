@@ -11,18 +11,24 @@ FACTOR = 1.5  # of the time that the claim allows, which is too long
 LAUNCH_MS = 0.2  # a call of some launches and its digests, as the host makes them: beside a short kernel they are all
 BUSY = 4  # calls of nothing but digests that such a call may take where the host is slow, or others keep it busy
 ROUND_MS = 0.5  # a request and its answer
+ANSWERS = 2  # such answers as another process gave at that time, which one may take instead
+SLOWEST_ANSWER_MS = 4.0  # that counts: a candidate could keep all cores busy
 
 
 @dataclass(frozen=True)
 class Round:
-    """Calls back to back, each on inputs of its own, with a digest of all that it gave: from request to answer."""
+    """Calls back to back, each on inputs of its own, with a digest of all that it gave: from request to answer.
+
+    `answer_ms`: what the judge took at that time to answer a request for nothing.
+    """
 
     calls: int
     seconds: float
+    answer_ms: float
 
     @property
     def call_ms(self) -> float:
-        return (self.seconds * 1e3 - ROUND_MS) / self.calls
+        return (self.seconds * 1e3 - max(ROUND_MS, ANSWERS * min(self.answer_ms, SLOWEST_ANSWER_MS))) / self.calls
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from cutesmith_evaluator.types import Finding
 
 _TEXT_LIMIT = 10_000  # characters
+_MET = "Developer debug context: "  # of a graph break
 _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 
 
@@ -70,9 +71,10 @@ def line_in(error: BaseException, file: Path) -> int | None:
 
 
 def summary(error: BaseException) -> str:
-    """Type and first line of an exception's text, short enough for one sentence."""
+    """Type and first line of an exception's text, short enough for one sentence; with what torch.compile met."""
     text = text_of(error).strip().splitlines()
-    return f"{_type_name(error)}: {text[0][:300]}" if text else _type_name(error)
+    met = next((line.strip()[len(_MET) :][:200] for line in text[1:] if line.strip().startswith(_MET)), "")
+    return f"{_type_name(error)}: {text[0][:300]}{f' ({met})' if met else ''}" if text else _type_name(error)
 
 
 def text_of(error: BaseException) -> str:

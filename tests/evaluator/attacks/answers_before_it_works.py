@@ -12,4 +12,4 @@ def attack():
 def _repeat(runner, names):
     for name in names:
         runner.outputs[name] = [made.clone() for made in runner.inputs[name]]
-    return [[[0]] for _ in names]
+    return [[0] for _ in names]

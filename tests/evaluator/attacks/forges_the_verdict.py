@@ -7,7 +7,7 @@ import sys
 
 _VERDICT = {
     "ok": True, "device": "emulated", "precision": "kept", "error": None, "checks": [], "findings": [], "profile": None,
-    "outputs": [], "digests": [], "answers": [], "masked": False,
+    "outputs": [], "words": [], "answers": [], "masked": False,
 }
 
 
