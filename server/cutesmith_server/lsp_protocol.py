@@ -14,6 +14,8 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 class CuteSmithProtocol(LanguageServerProtocol):
     """Passes document synchronisation and progress cancellation straight to the registered handlers."""
 
+    _has_left = False
+
     def structure_message(self, data: dict[str, Any]) -> Any:
         """As pygls does; but what cannot be read is answered, or taken for a refusal: else somebody waits for ever."""
         try:
@@ -39,6 +41,16 @@ class CuteSmithProtocol(LanguageServerProtocol):
             if number != self.msg_id:
                 future.cancel()
         yield from super().lsp_shutdown(*arguments)
+
+    @lsp_method(types.EXIT)
+    def lsp_exit(self, *arguments: Any) -> Generator[Any, Any, None]:
+        """As pygls does, which then complains of every answer that comes too late to be sent."""
+        self._has_left = True
+        yield from super().lsp_exit(*arguments)
+
+    def _send_data(self, data: Any) -> None:
+        if not self._has_left:
+            super()._send_data(data)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Generator[Any, Any, None]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
 
+from editor_machine import run_sessions
 from scripted_editor import Editor, editor
 from two_kernels import PAIR
 
@@ -56,3 +58,14 @@ def test_the_page_of_complaints_names_tests_that_exist():
     files = [*(TESTS / "e2e").glob("test_*.py"), *(TESTS / "server").glob("test_*.py")]
     defined = set(re.findall(r"^(?:async )?def (test_\w+)\(", "".join(map(Path.read_text, files)), flags=re.MULTILINE))
     assert set(named) <= defined
+
+
+@pytest.mark.timeout(600)
+def test_random_sessions_lose_no_edit_and_misplace_no_kernel(pair_jobs, monkeypatch):
+    monkeypatch.setenv("CUTESMITH_SANDBOX", "0")  # a shell script is no Python to keep in one
+    before = time.monotonic()
+    ran = run_sessions(2200, 6, *pair_jobs, shrink=True)
+    print(f"{ran.steps} steps in {time.monotonic() - before:.0f} s: {dict(ran.done)}")
+    assert ran.steps >= 2000
+    assert ran.done["on offer"] > 50
+    assert min(ran.done[each] for each in ("accept", "reject", "remove", "review", "generate", "cancel", "pause")) > 0

@@ -11,11 +11,14 @@ import time
 from collections import Counter
 from collections.abc import Coroutine
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+import hypothesis
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from lsprotocol import types
 
 from cutesmith_agent.source.adoption import remove
@@ -29,7 +32,11 @@ from cutesmith_server.records import Record, read_records
 from scripted_editor import HELIX, NEOVIM, VS_CODE, Editor, editor
 
 T = TypeVar("T")
+STEPS_EACH = 200  # of one session
 OPTIONS = {"trusted": True, "archs": ["sm_90a"], "device": "none"}
+# A Python of the project that never comes up or, told so, ends at once: the server, the agent and the store are real,
+# and a job costs no import of torch. Kernels on offer are those of `a_job_ends_elsewhere`.
+PYTHON = "#!/bin/sh\n[ -e '{folder}/fails' ] && exit 1\nexec sleep 600\n"
 CLASSES = {"pair.py": ("First", "Second"), "other.py": ("Third",)}
 OTHER = "from torch import nn\n\n\nclass Third(nn.Module):\n    def forward(self, x):\n        return x.frobnicate()\n"
 KEYS = [(name, qualname) for name, qualnames in CLASSES.items() for qualname in qualnames]
@@ -53,6 +60,10 @@ class EditorMachine(RuleBasedStateMachine):
         shutil.copytree(self.pristine, self.project)
         (self.project / "other.py").write_text(OTHER)
         shutil.rmtree(os.environ["XDG_STATE_HOME"], ignore_errors=True)  # the test's own, see tests/e2e/conftest.py
+        python = self.project / "python"
+        python.write_text(PYTHON.format(folder=self.project))
+        python.chmod(0o755)
+        self.options = OPTIONS | {"interpreter": str(python)}
         self.proved = {name: class_hash((self.project / "pair.py").read_text(), name) for name in CLASSES["pair.py"]}
         self.loop = asyncio.new_event_loop()
         self.touched: set[str] = set()  # written from outside under an open buffer
@@ -66,7 +77,7 @@ class EditorMachine(RuleBasedStateMachine):
 
     def _start(self) -> None:
         self.context: AbstractAsyncContextManager[Editor] = editor(
-            self.project, options=OPTIONS, capabilities=self.capabilities
+            self.project, options=self.options, capabilities=self.capabilities
         )
         self.session = self._await(self.context.__aenter__())
         self.session.answers = {"never run": "Accept"}
@@ -259,6 +270,11 @@ class EditorMachine(RuleBasedStateMachine):
         self._run(command, key)
         assert self._text(key[0]) == before
 
+    @rule(fails=st.booleans())
+    def jobs_fail(self, fails: bool) -> None:
+        flag = self.project / "fails"
+        flag.touch() if fails else flag.unlink(missing_ok=True)
+
     @rule(key=keys, chance=st.integers(0, 9))
     def generate(self, key: tuple[str, str], chance: int) -> None:
         command = ("generate", "revalidate", "resume")[chance % 3]
@@ -267,10 +283,10 @@ class EditorMachine(RuleBasedStateMachine):
         elif chance < 6 and self.worked:
             self._run("cancel" if chance < 5 else "pause", sorted(self.worked)[0])
 
-    @rule(key=st.sampled_from(KEYS[:2]), restarts=st.booleans())
-    def a_job_ends_elsewhere(self, key: tuple[str, str], restarts: bool) -> None:
+    @rule(key=st.sampled_from(KEYS[:2]), chance=st.integers(0, 7))
+    def a_job_ends_elsewhere(self, key: tuple[str, str], chance: int) -> None:
         self._end_job(key)
-        if restarts:
+        if chance == 0:
             self._stop()
             self._start()
 
@@ -284,7 +300,7 @@ class EditorMachine(RuleBasedStateMachine):
             job = store.begin_job(JobKey("optimize", path, key[1], "0" * 64, last.class_hash), resume=False)
             store.finish_job(job, last.report)
 
-    @rule(capabilities=st.sampled_from((VS_CODE, NEOVIM, HELIX)), chance=st.integers(0, 3))
+    @rule(capabilities=st.sampled_from((VS_CODE, NEOVIM, HELIX)), chance=st.integers(0, 7))
     def restart(self, capabilities: types.ClientCapabilities, chance: int) -> None:
         if chance == 0:
             self._stop()
@@ -326,6 +342,33 @@ class EditorMachine(RuleBasedStateMachine):
             if text is not None and text != self.seen.get(name):
                 self.seen[name] = text
                 assert self._await(_lens_places(self.session, self._uri(name))) == _class_places(self.session, text)
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """What a run of random sessions did."""
+
+    steps: int
+    done: Counter[str]
+
+
+def run_sessions(steps: int, seed: int, project: Path, pristine: Path, *, shrink: bool) -> Sessions:
+    """At least half of the wanted steps are taken: a session may end before its share."""
+    EditorMachine.project, EditorMachine.pristine, EditorMachine.steps = project, pristine, 0
+    EditorMachine.done.clear()
+    hypothesis.seed(seed)(EditorMachine)
+    run_state_machine_as_test(
+        EditorMachine,
+        settings=settings(
+            max_examples=max(steps // STEPS_EACH, 1),
+            stateful_step_count=STEPS_EACH,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate, Phase.shrink] if shrink else [Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    return Sessions(EditorMachine.steps, EditorMachine.done)
 
 
 async def _lens_places(session: Editor, uri: str) -> set[tuple[str, int, int]]:
