@@ -64,7 +64,7 @@ def test_the_page_of_complaints_names_tests_that_exist():
 def test_random_sessions_lose_no_edit_and_misplace_no_kernel(pair_jobs, monkeypatch):
     monkeypatch.setenv("CUTESMITH_SANDBOX", "0")  # a shell script is no Python to keep in one
     before = time.monotonic()
-    ran = run_sessions(2200, 6, *pair_jobs, shrink=True)
+    ran = run_sessions(2000, 6, *pair_jobs)
     print(f"{ran.steps} steps in {time.monotonic() - before:.0f} s: {dict(ran.done)}")
     assert ran.steps >= 2000
     assert ran.done["on offer"] > 50
