@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import selectors
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
 
 from product_runs import run_case
 
 PROCESSES = 8
 SILENT_S = 15.0  # once a case has the device
-STARTING_S = 240.0  # to import, to compile, and to wait for the device
 
 
 def main() -> None:
@@ -88,18 +88,27 @@ def _run(place: Path, results: Path, skipped: list[str], until: float) -> str | 
     command += [word for each in skipped for word in ("--skip", each)]
     schedule = None
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        assert process.stdout is not None
-        ready = selectors.DefaultSelector()
-        ready.register(process.stdout, selectors.EVENT_READ)
-        while ready.select(SILENT_S if schedule else min(STARTING_S, max(until - time.monotonic(), 0.0))):
-            line = process.stdout.readline()
+        lines: Queue[str] = Queue()
+        Thread(target=_read, args=(process, lines), daemon=True).start()
+        while True:
+            try:
+                line = lines.get(timeout=SILENT_S if schedule else max(until - time.monotonic(), 0.0))
+            except Empty:
+                process.kill()
+                return schedule
             if not line:
                 return None
             print(f"{time.monotonic():.1f} {place.name}: {line.rstrip()[:700]}", flush=True)
             words = line.split()
             schedule = words[1] if words[:1] == ["launching"] else None if words[:1] == ["done"] else schedule
-        process.kill()
-    return schedule
+
+
+def _read(process: subprocess.Popen[str], lines: Queue[str]) -> None:
+    """Hands on what the process says, and an empty line at its end."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        lines.put(line)
+    lines.put("")
 
 
 if __name__ == "__main__":
