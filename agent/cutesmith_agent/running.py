@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from cutesmith_agent.allowances import allows_lowered, wants_ieee
+from cutesmith_agent.archs import USUAL
 from cutesmith_agent.captured import captured_calls, inspected
 from cutesmith_agent.checking import check, file_digest
 from cutesmith_agent.describe.making import Describe, describer
@@ -34,8 +35,6 @@ from cutesmith_agent.trial import ALL_ARMS, Bench
 from cutesmith_evaluator.errors import WorkerError
 from cutesmith_evaluator.temporary import remove_abandoned
 from cutesmith_evaluator.types import Environment, Finding
-
-ARCHS = ("sm_90a", "sm_80", "sm_100a")  # where there is no device to ask
 
 
 @dataclass(frozen=True)
@@ -181,7 +180,7 @@ def _on_bench(job: Job, subject: Subject, bench: Bench, makers: Makers) -> Repor
 def _archs(environment: Environment, job: Job) -> tuple[str, ...]:
     """The device's own first, then those asked for; without either, the usual ones."""
     own = (environment.arch,) if environment.arch is not None and job.device != "none" else ()
-    return tuple(dict.fromkeys((*own, *job.archs))) or ARCHS
+    return tuple(dict.fromkeys((*own, *job.archs))) or USUAL
 
 
 def _require(environment: Environment, job: Job) -> None:

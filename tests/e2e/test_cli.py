@@ -282,26 +282,6 @@ def test_a_kernel_is_made_for_a_read_only_project(project):
     assert sorted(each.name for each in project.iterdir()) == ["new_gelu.py", "pyproject.toml"]
 
 
-def test_doctor_says_what_is_there_and_what_to_do():
-    ended = cutesmith("doctor", "--json")
-    checks = {check["name"]: check for check in ended.json["checks"]}
-    assert {"interpreter", "torch", "CuTe DSL", "tvm-ffi", "CUDA device", "store", "bubblewrap"} == set(checks)
-    assert all(check["advice"] for check in checks.values() if check["verdict"] != "ok")
-    assert ended.status == 0  # without a GPU, too: the emulated device proves kernels
-    assert checks["CUDA device"]["verdict"] == "ok" or "emulated device" in checks["CUDA device"]["advice"]
-    assert "torch" in cutesmith("doctor").stdout
-
-
-def test_doctor_of_an_interpreter_without_anything(tmp_path):
-    subprocess.run([CUTESMITH[0], "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True)
-    python = tmp_path / "empty" / "bin" / "python"
-    ended = cutesmith("doctor", "--interpreter", python, "--json")
-    checks = {check["name"]: check for check in ended.json["checks"]}
-    assert ended.status == 3
-    assert checks["torch"]["verdict"] == checks["CuTe DSL"]["verdict"] == "missing"
-    assert f"{python} -m pip install torch" in checks["torch"]["advice"]
-
-
 def test_ctrl_c_ends_the_jobs_processes(project, monkeypatch):
     monkeypatch.setenv("CUTESMITH_SANDBOX", "0")  # the module says by a file that it runs
     path = project / "slow.py"

@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import asdict, dataclass
+import tempfile
+from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
 
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_evaluator.client import Worker, WorkerError
 from cutesmith_evaluator.sandbox import sandbox
 from cutesmith_evaluator.types import Environment
+from cutesmith_server.cli.checkup import Check
+from cutesmith_server.cli.checkup_machine import device_checks, disk_check, profiling_check
+from cutesmith_server.cli.checkup_model import model_checks
 from cutesmith_server.cli.jobs import interpreter
 from cutesmith_server.cli.output import console, print_json
 
-Verdict = Literal["ok", "missing", "limited"]
 _MARKS = {"ok": "[green]ok[/]", "missing": "[red]missing[/]", "limited": "[yellow]limited[/]"}
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that is used. `missing`: no kernel can be made; `limited`: something is left out."""
-
-    name: str
-    verdict: Verdict
-    found: str
-    advice: str = ""
 
 
 def doctor(options: argparse.Namespace) -> int:
     """0 kernels can be made and proved here, on the emulated device at least; 3 none can be made."""
-    checks = [*_worker_checks(interpreter(options)), _store_check(Path.cwd()), _sandbox_check()]
+    root = workspace_root(Path.cwd() / "any")
+    checks = [
+        *_worker_checks(interpreter(options)),
+        _sandbox_check(),
+        *model_checks(root),
+        _store_check(root),
+        disk_check({root, Path(tempfile.gettempdir())}),
+    ]
     if options.json:
         print_json({"checks": [asdict(check) for check in checks]})
     else:
@@ -56,7 +55,8 @@ def _package_checks(environment: Environment, python: str) -> list[Check]:
         _package("torch", environment.torch, f"{python} -m pip install torch"),
         _package("CuTe DSL", environment.dsl, f"{python} -m pip install nvidia-cutlass-dsl (Linux only)"),
         _package("tvm-ffi", environment.tvm_ffi, f"{python} -m pip install apache-tvm-ffi"),
-        _device_check(environment),
+        *device_checks(environment),
+        profiling_check(environment),
     ]
 
 
@@ -66,19 +66,7 @@ def _package(name: str, version: str | None, install: str) -> Check:
     return Check(name, "ok", version)
 
 
-def _device_check(environment: Environment) -> Check:
-    if environment.device == "none":
-        advice = (
-            "Kernels are validated on the emulated device, not timed. On a machine with an NVIDIA GPU, install its "
-            "driver and a CUDA torch."
-        )
-        return Check("CUDA device", "limited", "none", advice)
-    driver = f", driver {environment.driver}" if environment.driver else ""
-    return Check("CUDA device", "ok", f"{environment.device}, {environment.arch}{driver}")
-
-
-def _store_check(folder: Path) -> Check:
-    root = workspace_root(folder / "any")
+def _store_check(root: Path) -> Check:
     if os.access(root, os.W_OK):
         return Check("store", "ok", f"{root}/.cutesmith can be written")
     return Check("store", "limited", f"{root} is read-only", "Results are kept in your state folder instead.")
