@@ -41,6 +41,7 @@ _PACKAGE = Path(__file__).parent
 _TICK_S = 0.05
 _LOG_BYTES = 64 * 1024
 _REPLY_BYTES = 256 << 20  # longer than any reply; a graph of thousands of ops takes a few MiB
+_ROOM_BYTES = 1 << 20  # free where the worker's files are, to begin with
 _LAST_WORDS = 300  # characters
 _LOADING = 0  # the id of the request to import what candidates need
 
@@ -297,7 +298,12 @@ class WorkerProcess:
 def _scratch() -> TemporaryFolder:
     """Raises WorkerUnavailable."""
     try:
-        return TemporaryFolder()
+        made = TemporaryFolder()
     except OSError as error:
         message = f"No folder for the worker's files can be made ({error.strerror}: {error.filename}); free the disk."
         raise WorkerUnavailable(message) from error
+    if made.free_bytes() < _ROOM_BYTES:  # what is compiled there would be cut off, and the candidate blamed
+        where = made.path.parent.parent
+        made.close()
+        raise WorkerUnavailable(f"The disk of {where} is full: free it, or let TMPDIR name a folder on another.")
+    return made
