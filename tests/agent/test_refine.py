@@ -14,7 +14,7 @@ from cutesmith_agent.llm.settings import Wish
 from loop_rig import best
 from model_rig import ModelRig, make_model_rig, round_of, turned, written
 from scripted_evaluator import NO_DEVICE, Script, draft
-from scripted_messages import Act, Cut, Fail, Overloaded, Say, bottleneck, patch
+from scripted_messages import Act, Cut, Fail, Gone, Overloaded, Raw, Say, bottleneck, patch
 
 PROFILER = "The profiler on the best kernel"
 AT_4, AT_3, AT_2, AT_5 = Script(ms=4.0), Script(ms=3.0), Script(ms=2.0), Script(ms=5.0)
@@ -151,6 +151,9 @@ UNUSABLE: dict[str, tuple[Act, str]] = {
     ),
     "a connection that breaks": (Cut("submit_kernel", '{"summary": "a", "sour', None), "broke off"),
     "an error after the beginning": (Overloaded(), "broke off (Overloaded)"),
+    "an error in place of an answer": (Overloaded(begins=False), "broke off (Overloaded)"),
+    "a connection that breaks at once": (Gone(), "broke off"),
+    "an empty response": (Raw(b""), "never began"),
     "a tool that does not exist": (Say("run_shell", {"command": "ls"}), "run_shell, which is not asked for"),
     "a tool of another step": (bottleneck(), "name_bottleneck, which is not asked for"),
     "no tool": (Say(None, text="Here it is.", stop="end_turn"), "You called no tool"),
@@ -159,7 +162,7 @@ UNUSABLE: dict[str, tuple[Act, str]] = {
 }
 
 
-@pytest.mark.parametrize("kinds", [list(UNUSABLE)[at::3] for at in range(3)], ids=", ".join)
+@pytest.mark.parametrize("kinds", [list(UNUSABLE)[at::4] for at in range(4)], ids=", ".join)
 def test_an_answer_that_cannot_be_used_is_asked_for_again_with_the_reason(model: ModelRig, kinds: list[str]) -> None:
     report = model.run([*(UNUSABLE[kind][0] for kind in kinds), written(Script(ms=1.0))])
     assert ms(report) == 1.0

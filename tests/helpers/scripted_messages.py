@@ -56,7 +56,9 @@ class Fail:
 
 @dataclass(frozen=True)
 class Overloaded:
-    """An answer that begins and then turns into an error event."""
+    """An answer that turns into an error event, once it has begun or (`begins` false) at once."""
+
+    begins: bool = True
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,12 @@ class Raw:
     data: bytes
 
 
-Act = Say | Cut | Fail | Overloaded | Drip | Raw
+@dataclass(frozen=True)
+class Gone:
+    """A response that is reset before any of it has come."""
+
+
+Act = Say | Cut | Fail | Overloaded | Drip | Raw | Gone
 Script = Sequence[Act] | Callable[[int, dict[str, Any]], Act]
 
 
@@ -197,6 +204,9 @@ def _play(handler: BaseHTTPRequestHandler, act: Act, body: dict[str, Any], usage
             _fail(handler, act)
         case Drip():
             _drip(handler, act, body, usage)
+        case Gone():
+            _begin(handler)
+            _reset(handler)
         case Raw():
             _begin(handler)
             handler.wfile.write(act.data)
@@ -251,20 +261,29 @@ def _stream(handler: BaseHTTPRequestHandler, act: Act, body: dict[str, Any], usa
         handler.wfile.write(_event(event))
         handler.wfile.flush()
         time.sleep(act.pause_s if isinstance(act, Say) else 0.0)
-    if isinstance(act, Cut) and act.stop is None:  # reset, not closed: what a broken line looks like
-        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        handler.connection.close()
+    if isinstance(act, Cut) and act.stop is None:
+        _reset(handler)
+
+
+def _reset(handler: BaseHTTPRequestHandler) -> None:
+    """Not closed: what a broken line looks like."""
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    handler.connection.close()
 
 
 def events_of(act: Act, body: dict[str, Any], usage: dict[str, int]) -> Iterator[dict[str, Any]]:
     """The events of an answer to a request with this body."""
+    overload = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    if isinstance(act, Overloaded) and not act.begins:
+        yield overload
+        return
     message = {"id": "msg_scripted", "type": "message", "role": "assistant", "model": body["model"], "content": []}
     begun = usage | {"output_tokens": 1}
     yield {"type": "message_start", "message": message | {"stop_reason": None, "stop_sequence": None, "usage": begun}}
     thought = {"type": "thinking", "thinking": "", "signature": ""}
     yield from _block(0, thought, [{"type": "thinking_delta", "thinking": "Well."}])
     if isinstance(act, Overloaded):
-        yield {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+        yield overload
         return
     text, stop = (
         (json.dumps(act.input), act.stop)

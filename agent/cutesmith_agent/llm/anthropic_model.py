@@ -43,12 +43,12 @@ class AnthropicModel:
                 raise ModelUnavailableError(self._no_answer(deadline_s)) from None
             answer.problem = "took too long"
         except anthropic.APIStatusError as error:
-            if not answer.began:
+            if not error.response.is_success:
                 raise ModelUnavailableError(self._refusal(error, patience)) from None
-            answer.problem = f"broke off ({error.api_message or error.message})"
-        except (anthropic.APIConnectionError, httpx2.HTTPError) as error:
-            if not answer.began:
-                raise ModelUnavailableError(self._unreachable(error)) from None
+            answer.problem = f"broke off ({error.api_message or error.message})"  # an event of the stream says so
+        except anthropic.APIConnectionError as error:
+            raise ModelUnavailableError(self._unreachable(error)) from None
+        except httpx2.HTTPError as error:  # once there was a response, the SDK does not ask again: that is ours to do
             answer.problem = f"broke off ({_words(error)})"
         except ValueError as error:  # the SDK's word for tool input, or a line of the stream, that is no JSON
             answer.problem = f"was not valid JSON ({str(error).partition(' JSON: ')[0][:200]})"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cutesmith_agent.estimate import CORES, FLOPS_A_CLOCK, estimate
+from cutesmith_agent.estimate import CORES, FLOPS_A_CLOCK, Cores, estimate
 from cutesmith_agent.refine.paths import without_paths
 from cutesmith_agent.refine.wording import enclosed
 from cutesmith_evaluator.types import Environment, Graph, GraphInput, Node, Ref, TensorSpec
@@ -55,13 +55,21 @@ class Briefing:
         known = CORES.get(self.arch)
         if known is None:
             return ""
-        flops = known.multiprocessors * known.hertz * FLOPS_A_CLOCK
-        rate = f"{flops / 1e12:.0f} TFLOP/s of fp32 without tensor cores"
+        rate = f"{_flops_a_second(known) / 1e12:.0f} TFLOP/s of fp32 without tensor cores"
         return f" Such a device has {known.multiprocessors} multiprocessors, and {rate}."
 
     def _roofline(self) -> str:
-        guess = estimate(self.graph.bytes, self.arch)
-        return f" Moving them takes at least {duration(guess.ms)}: {guess.basis}." if guess else ""
+        """What memory needs, and where that is longer, arithmetic."""
+        guess, known = estimate(self.graph.bytes, self.arch), CORES.get(self.arch)
+        moving = f" Moving them takes at least {guess.ms:.4g} ms: {guess.basis}." if guess else ""
+        counting = self.graph.flops / _flops_a_second(known) * 1e3 if known else 0.0
+        if guess is None or counting <= guess.ms:
+            return moving
+        return f"{moving} The operations take at least {counting:.4g} ms without tensor cores: they are what to save."
+
+
+def _flops_a_second(cores: Cores) -> float:
+    return cores.multiprocessors * cores.hertz * FLOPS_A_CLOCK
 
 
 def _input(one: GraphInput) -> str:
