@@ -163,11 +163,11 @@ def _listed(request: Request, begin: str) -> str:
 def test_a_chain_brings_what_its_dearest_part_needs(model: ModelRig) -> None:
     """A convolution with a tail is mixed: it is told of tensor cores, too."""
     conv = Node("conv", "aten.convolution.default", (Ref("x"), Ref("w")), {}, (X,))
-    graph = replace(SOFTMAX, category="mixed", nodes=(conv, *SOFTMAX.nodes), flops=669_000_000_000)
+    graph = replace(SOFTMAX, category="mixed", nodes=(conv, *SOFTMAX.nodes), flops=669_081_600_000)
     model.rig.evaluator.inspection = Inspection(H200, graph, ("x",))
     model.run([written(Script(ms=1.01))])
     (request,) = model.requests
     assert menu(("conv", "softmax", "mixed")) in request.prompt
-    assert "The operations take at least 10 ms without tensor cores: they are what to save." in request.prompt
+    assert "The operations take at least 10 ms without tensor cores: save those first." in request.prompt
     assert "# Tensor cores by wgmma, with TMA (sm_90a only)" in request.prompt
     assert "warpgroup.wait_group(0)" in request.prompt, "with its example"

@@ -61,11 +61,11 @@ class Briefing:
     def _roofline(self) -> str:
         """What memory needs, and where that is longer, arithmetic."""
         guess, known = estimate(self.graph.bytes, self.arch), CORES.get(self.arch)
-        moving = f" Moving them takes at least {guess.ms:.4g} ms: {guess.basis}." if guess else ""
+        moving = f" Moving them takes at least {duration(guess.ms)}: {guess.basis}." if guess else ""
         counting = self.graph.flops / _flops_a_second(known) * 1e3 if known else 0.0
         if guess is None or counting <= guess.ms:
             return moving
-        return f"{moving} The operations take at least {counting:.4g} ms without tensor cores: they are what to save."
+        return f"{moving} The operations take at least {duration(counting)} without tensor cores: save those first."
 
 
 def _flops_a_second(cores: Cores) -> float:
