@@ -142,7 +142,7 @@ class ModuleWatch:
         digest = self._studio.outline(view.key.path).digest(view.key.qualname)
         if digest is None or view.state == "paused":
             return None
-        if view.needs_revalidation:
+        if view.needs_revalidation and (view.state == "stale" or view.drift):  # a new driver is no edit
             try:
                 return replace(revalidation(self._studio, view.key), priority=Priority.SAVED)
             except RefusedError as refusal:

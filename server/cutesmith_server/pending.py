@@ -105,5 +105,5 @@ def _read(stream: IO[str]) -> tuple[str, str, Order] | None:
             Priority(order["priority"]),
         )
         return (str(data["file"]), str(data["class"]), made) if made.kind in ("optimize", "check") else None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cutesmith_server import sessions, uris
-from cutesmith_server.agent_process import ConsentAsked
 from cutesmith_server.background import NOTHING, Background
 from cutesmith_server.client import Client
 from cutesmith_server.configuration import Configuration
-from cutesmith_server.consenting import Consents
 from cutesmith_server.documents import Document, Documents, Text
-from cutesmith_server.drift import content_id, drift_of
+from cutesmith_server.drift import drift_of
 from cutesmith_server.errors import RefusedError
+from cutesmith_server.job_events import JobEvents
 from cutesmith_server.job_logs import JobLogs
-from cutesmith_server.jobs import Cancelled, ClassKey, JobEvent, Paused, Supervisor
+from cutesmith_server.jobs import ClassKey, Supervisor
 from cutesmith_server.module_watch import ModuleWatch
 from cutesmith_server.orders import Order
 from cutesmith_server.outlines import Outline, Outlines, outline_of_file
@@ -53,11 +52,10 @@ class Studio:
         self.client = Client(server)
         self.documents = Documents()
         self.configuration = Configuration(self.client.refuse)
-        self.jobs = Supervisor(self._job_event)
+        self.jobs = Supervisor(JobEvents(self))
         self.bars = ProgressBars(server, self.client)
         self.logs = JobLogs()
         self.trust = TrustGate(self._ask_for_trust)
-        self._consents = Consents(self)
         self.sessions: dict[ClassKey, Session] = {}
         self.orders: dict[ClassKey, Order] = {}  # what the class's last job was to do
         self.pending = PendingJobs()
@@ -242,9 +240,9 @@ class Studio:
             self._clear_outside_change(document)
         self._telling.states(self.view(key) for key in self.sessions if key.path == path)
         if document is not None:
-            self._publish(document)
+            self.publish(document)
 
-    def _publish(self, document: Document) -> None:
+    def publish(self, document: Document) -> None:
         from cutesmith_server.publishing import diagnostics_of
 
         self._telling.diagnostics(document.uri, diagnostics_of(self, document))
@@ -256,46 +254,6 @@ class Studio:
         if flagged and _disk_text(document.path) == document.text.content:
             for key in flagged:
                 self.sessions[key] = sessions.seen_on_disk(self.sessions[key], differs=False)
-
-    def _job_event(self, key: ClassKey, event: JobEvent) -> None:
-        session = sessions.after(self.sessions[key], event)
-        self.sessions[key] = session
-        self.logs.note(key, event)
-        if isinstance(event, ConsentAsked):
-            self._consents.asked(key, event)
-        if session.running is not None:
-            running = session.running
-            self.bars.report(key, f"{running.stage}: {running.message}", running.fraction)
-            self.watch.noted(key, event)
-        else:
-            self._job_ended(key, event)
-        self.refresh(key.path)
-
-    def _job_ended(self, key: ClassKey, event: JobEvent) -> None:
-        if not isinstance(event, Paused) and not self.is_closed:
-            self.pending.forget(key)
-        view = self.view(key)
-        self.bars.end(key, view.message or view.state)
-        self._note_validated(key, view)
-        self._consents.ended(key)
-        self._publish_kernels()
-        self.watch.ended(key, finished=not isinstance(event, Paused | Cancelled))
-
-    def _publish_kernels(self) -> None:
-        from cutesmith_server.publishing import is_kernel
-
-        for document in self.documents:
-            if is_kernel(document):
-                self._publish(document)
-
-    def _note_validated(self, key: ClassKey, view: ClassView) -> None:
-        """An accepted kernel that was edited and then validated is proved again."""
-        outcome, found = view.outcome, view.found
-        if outcome is None or outcome.kind != "check" or outcome.best is None or found is None or not found.has_kernel:
-            return
-        kernel = key.path.with_name(f"{found.kernel}.py")
-        if outcome.best.ok and content_id(kernel) == outcome.best.id:
-            self.record(key, "accepted", candidate=outcome.best.id, class_hash=outcome.digest, kernel=kernel)
 
     async def _ask_for_trust(self, folder: Path) -> bool:
         question = f"Generating a kernel runs the code of {folder} on this machine. Trust this folder?"

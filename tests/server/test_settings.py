@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from cutesmith_server.configuration import Configuration
 from cutesmith_server.settings import Settings, camel, said_by_editor, said_by_project, snake
+from raw_server import INITIALIZE, OURS, Server, message
 
 NAMES = tuple(vars(Settings()))
 
@@ -166,3 +167,14 @@ def test_whatever_is_said_the_settings_are_of_their_kind(values):
 @given(st.sampled_from(NAMES))
 def test_names_have_one_spelling_in_each_place(name):
     assert snake(camel(name)) == name
+
+
+def test_a_projects_nonsense_is_said_when_a_file_of_it_is_opened(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[tool.cutesmith]\ndevise = "none"\n')
+    item = {"uri": (tmp_path / "a.py").as_uri(), "languageId": "python", "version": 1, "text": "x = 1\n"}
+    lenses = message("textDocument/codeLens", {"textDocument": {"uri": item["uri"]}}, 2)
+    with Server(OURS, tmp_path) as server:
+        server.send(INITIALIZE + message("textDocument/didOpen", {"textDocument": item}) + lenses)
+        server.answer(2)
+        (said,) = (each["params"]["message"] for each in server.told if each.get("method") == "window/showMessage")
+    assert said == "devise of [tool.cutesmith] in pyproject.toml is no setting of CuteSmith, device is: it is ignored."

@@ -24,7 +24,7 @@ from cutesmith_server.cli.shown import show_report
 from cutesmith_server.diagnostics import Shown, diagnostics
 from cutesmith_server.documents import Text
 from cutesmith_server.hover import hover_text
-from cutesmith_server.jobs import Cancelled
+from cutesmith_server.jobs import Cancelled, Paused
 from cutesmith_server.lenses import lenses
 from cutesmith_server.outlines import outline_of
 from cutesmith_server.report import read_report
@@ -201,3 +201,30 @@ def _after(session: Session, event: Any) -> Session:
     if event == "seen":
         return sessions.seen_on_disk(session, differs=True)
     return sessions.after(session, event)
+
+
+def test_a_kernel_that_does_not_hold_for_the_changed_class_says_so_and_is_good_again_with_the_old_text():
+    offered, other = ended(report(PROVED)), "another text's hash"
+    stale = view(offered, other)
+    assert (stale.state, stale.needs_revalidation) == ("stale", True)
+    assert titles(stale)[0] == "CuTe kernel out of date: validate it again"
+    wrong = report(
+        candidate(id="f" * 12, ok=False, findings=(Finding("wrong-values", "y differs by 0.1."),)), kernel=False
+    )
+    refuted = sessions.after(sessions.started(offered, "revalidate", other, queued=False), Done(wrong, 3))
+    stale = view(refuted, other)
+    assert (stale.state, stale.needs_revalidation) == ("stale", False)
+    assert stale.message == "The kernel is not right for A as it is now (y differs by 0.1): generate it again."
+    assert titles(stale) == ["CuTe kernel not right for the class as it is", "Generate again", "Reject"]
+    assert view(refuted, "a third text's hash").needs_revalidation
+    assert view(refuted).state == "ready"
+    proved = sessions.after(sessions.started(refuted, "revalidate", other, queued=False), Done(report(PROVED), 0))
+    assert view(proved, other).state == "ready"
+    assert view(proved).state == "stale"
+
+
+def test_a_paused_job_keeps_what_was_on_offer_before_it():
+    paused = sessions.after(sessions.started(ended(report(PROVED)), "optimize", DIGEST, queued=False), Paused())
+    assert view(paused).state == "paused"
+    assert titles(view(paused)) == ["CuTe kernel paused: resume", "Cancel"]
+    assert view(sessions.dropped(paused)).state == "ready"
