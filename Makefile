@@ -6,7 +6,7 @@ EXTENSION := vscode-extension
 DEMO := examples/new_gelu.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint typecheck check extension e2e-vscode corpus honest fuzz-editor test-gpu bench-gpu constraints clean distclean
+.PHONY: help demo test lint typecheck check extension e2e-vscode corpus honest sizes fuzz-editor test-gpu bench-gpu constraints clean distclean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ fuzz-editor: $(VENV)/installed-dev ## Random editor sessions against the real se
 
 honest: $(VENV)/installed-dev ## Put every honest kernel through cutesmith check (a quarter of an hour)
 	CUTESMITH_HONEST=all $(BIN)/python -m pytest tests/evaluator/test_guards_check.py -k honest
+
+sizes: $(VENV)/installed-dev ## Validate every family of recipes over all its shapes on the emulated device (hours)
+	CUTESMITH_SIZES=all $(BIN)/python -m pytest -q tests/emulator/test_sizes.py
 
 test-gpu: $(VENV)/installed-dev ## Run the tests that need a CUDA device
 	$(BIN)/python -m pytest -m gpu tests/gpu
