@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cutesmith_evaluator.types import GraphInput
+from cutesmith_evaluator.types import GraphInput, TensorSpec
 
 from .geometry import output_spec
 from .ir import Load
 from .layout import CUTE_TYPES, Modes, coalesce
 from .lowering import Program, Store
+from .space import contiguous, stored_strides
 from .text import identifier
 
 
@@ -135,3 +136,16 @@ def cute_type(dtype: str) -> str:
 
 def pointer(access: Access) -> str:
     return f"{access.param}.iterator + {access.offset}" if access.offset else f"{access.param}.iterator"
+
+
+def fake_text(spec: TensorSpec, opened: int) -> str:
+    """A stand-in of the same dtype and shape, open sizes as symbols."""
+    sizes = ["cute.sym_int()"] * opened + [str(n) for n in spec.shape[opened:]]
+    if not sizes:
+        sizes = ["1"]
+    shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+    strides = stored_strides(spec)
+    if contiguous(spec.shape) == strides or opened or not spec.shape:
+        return f"fake({cute_type(spec.dtype)}, {shape})"
+    ranks = sorted(range(len(sizes)), key=lambda d: (strides[d], -d))
+    return f"fake({cute_type(spec.dtype)}, {shape}, {tuple(ranks.index(d) for d in range(len(sizes)))})"

@@ -2,60 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from cutesmith_evaluator.types import Graph, Inspection, TensorSpec
+from cutesmith_evaluator.types import Graph, Inspection
 
-from .accesses import Tensors, cute_type
+from .accesses import fake_text
 from .conditions import arguments_of, conditions, written
 from .contract import Target
 from .geometry import output_spec
 from .held import Held
 from .layout import Shapes, open_shapes
-from .library import LibraryCall
+from .library import declared
 from .lowering import Program
-from .text import identifier, kernel_name
+from .parts import Parts
+from .space import contiguous, stored_strides
+from .text import kernel_name
 from .wrap import wrapped
 
 EVIDENCE = "Evidence:"
 CODE_WIDTH = 105  # of a line, before its indentation
-LEAST_CAPABILITY = (8, 0)
 NOTHING_YET = ("nothing was run on this file yet",)
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What a family gives for a file."""
-
-    title: str  # one sentence: what the kernel does
-    constants: tuple[tuple[str, int, str], ...]
-    program: tuple[str, ...]  # body of the program function
-    tensors: Tensors
-    scratch: str | None = None  # fp32 values of the kernel's workspace, as an expression
-    least: tuple[int, int] = LEAST_CAPABILITY  # compute capability
-    calls: tuple[LibraryCall, ...] = ()  # what runs before the kernel, whose results the kernel reads
-
-    @property
-    def given(self) -> Tensors:
-        """The tensors as the file's functions take them: the calls' operands instead of their results."""
-        results = {call.result.name for call in self.calls}
-        operands = {operand.name: operand for call in self.calls for operand in call.operands}
-        kept = {i.name: i for i in self.tensors.inputs if i.name not in results}
-        inputs = sorted((kept | operands).values(), key=lambda i: i.position is None)
-        return replace(self.tensors, inputs=tuple(inputs), names=self.names)
-
-    @property
-    def names(self) -> dict[str, str]:
-        """Python names of the kernel's tensors and of the calls' operands."""
-        names = dict(self.tensors.names)
-        for operand in (operand for call in self.calls for operand in call.operands):
-            if operand.name not in names:
-                name = identifier((operand.path or operand.name).replace(".", "_"))
-                while name in names.values():
-                    name += "_"
-                names[operand.name] = name
-        return names
 
 
 def with_header(source: str, lines: tuple[str, ...]) -> str:
@@ -116,14 +82,13 @@ def _constants(parts: Parts) -> str:
             'DISABLED = os.environ.get("CUTESMITH_DISABLE") == "1"',
             'HAS_DSL = all(importlib.util.find_spec(name) is not None for name in ("cutlass", "tvm_ffi"))',
             "PLAIN = (torch.Tensor, torch.nn.Parameter)  # subclasses may hold no memory that a kernel can read",
-            *([f"LIBRARY_CALLS = {_tuple(parts.calls)}  # what PyTorch does before the kernel"] if parts.calls else []),
+            *(
+                [f"LIBRARY_CALLS = {declared(parts.calls)}  # what PyTorch does before the kernel"]
+                if parts.calls
+                else []
+            ),
         )
     )
-
-
-def _tuple(calls: tuple[LibraryCall, ...]) -> str:
-    names = ", ".join(dict.fromkeys(f'"{call.function}"' for call in calls))
-    return f"({names},)"
 
 
 def _interface(name: str, inspection: Inspection, parts: Parts) -> str:
@@ -176,6 +141,9 @@ def _allocation(program: Program, parts: Parts, shapes: Shapes, output: int) -> 
     for d in range(min(shapes.prefix, len(sizes))):
         sizes[d] = f"{local}.shape[{d}]"
     shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+    strides = stored_strides(spec)
+    if strides != contiguous(spec.shape):
+        return f"torch.empty_strided({shape}, {strides}, dtype=torch.{spec.dtype}, device={local}.device)"
     if anchor.spec.dtype == spec.dtype:
         return f"{local}.new_empty({shape})"
     return f"torch.empty({shape}, dtype=torch.{spec.dtype}, device={local}.device)"
@@ -200,7 +168,7 @@ def _launcher(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
             f"def _launch({arguments}):",
             f"    {outputs} = _empty({arguments})",
             f"    index = {first}.get_device()",
-            *(f"    {call.text(parts.names)}" for call in parts.calls),
+            *(f"    {line}" for call in parts.calls for line in call.lines(parts.names)),
             *(f"    {line}" for line in _lookup(unaligned)),
             *(
                 [f"    scratch = torch.empty({parts.scratch}, dtype=torch.float32, device={first}.device)"]
@@ -251,21 +219,12 @@ def _program(name: str, parts: Parts) -> str:
     )
 
 
-def _fake(spec: TensorSpec, opened: int) -> str:
-    """A stand-in of the same dtype and shape, open sizes as symbols."""
-    sizes = ["cute.sym_int()"] * opened + [str(n) for n in spec.shape[opened:]]
-    if not sizes:
-        sizes = ["1"]
-    shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
-    return f"fake({cute_type(spec.dtype)}, {shape})"
-
-
 def _compiler(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
     specs = [(i.spec, len(shapes.open_dims.get(i.name, ()))) for i in parts.tensors.inputs]
     for ref in program.graph.outputs:
         spec = output_spec(program.graph, ref)
         specs.append((spec, min(shapes.prefix, len(spec.shape))))
-    fakes = [f"        {_fake(spec, opened)}," for spec, opened in specs]
+    fakes = [f"        {fake_text(spec, opened)}," for spec, opened in specs]
     if parts.scratch:
         size = "cute.sym_int()" if "numel" in parts.scratch else parts.scratch
         fakes.append(f"        fake(cutlass.Float32, ({size},)),")
@@ -288,9 +247,9 @@ def _compiler(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
             "    import cutlass.cute as cute",
             "    from cutlass.cute.runtime import make_fake_compact_tensor, make_fake_stream",
             "",
-            "    def fake(dtype, shape):",
+            "    def fake(dtype, shape, order=None):",
             f"        align = {align}",
-            "        order = tuple(reversed(range(len(shape))))",
+            "        order = order or tuple(reversed(range(len(shape))))",
             "        return make_fake_compact_tensor(dtype, shape, stride_order=order, assumed_align=align)",
             "",
             "    return cute.compile(",

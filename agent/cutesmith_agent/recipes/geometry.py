@@ -10,7 +10,7 @@ from cutesmith_evaluator.types import Graph, Node, Ref, TensorSpec
 from .contract import Unsupported
 from .products import PRODUCTS, factors
 from .reductions import REDUCTIONS, natural_shape
-from .space import Space
+from .space import Space, stored_strides
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def geometry(graph: Graph) -> Geometry:
     largest = max((output_spec(graph, r).shape for r in graph.outputs), key=math.prod)
     found = [n for n in graph.nodes if short_name(n.op) in REDUCTIONS or short_name(n.op) in PRODUCTS]
     if not found:
-        return _in_place((), largest)
+        return _as_stored(graph, largest)
     if short_name(found[0].op) in PRODUCTS:
         return _of_product(graph, found[0])
     found = [n for n in found if short_name(n.op) in REDUCTIONS]
@@ -72,6 +72,15 @@ def _of_product(graph: Graph, node: Node) -> Geometry:
 
 def _in_place(rows: tuple[int, ...], columns: tuple[int, ...]) -> Geometry:
     return Geometry(rows, columns, tuple(range(len(rows) + len(columns))))
+
+
+def _as_stored(graph: Graph, shape: tuple[int, ...]) -> Geometry:
+    """The dimensions of the largest output, as they lie in its memory."""
+    spec = next(s for s in (output_spec(graph, r) for r in graph.outputs) if s.shape == shape)
+    strides = stored_strides(spec)
+    order = sorted(range(len(shape)), key=lambda d: (-strides[d], d))
+    places = tuple(order.index(d) for d in range(len(shape)))
+    return Geometry((), tuple(shape[d] for d in order), places)
 
 
 def _order(rank: int, reduced: tuple[int, ...]) -> tuple[int, ...]:

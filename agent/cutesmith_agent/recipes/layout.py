@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cutesmith_evaluator.types import GraphInput
+from cutesmith_evaluator.types import GraphInput, TensorSpec
 
 from .geometry import output_spec
 from .ir import Load, Total, walk
 from .lowering import Program, Store
+from .space import contiguous, stored_strides
 
 ITEMSIZE = {"float32": 4, "float16": 2, "bfloat16": 2, "bool": 1, "int64": 8}
 CUTE_TYPES = {"float32": "Float32", "float16": "Float16", "bfloat16": "BFloat16", "bool": "Boolean", "int64": "Int64"}
@@ -89,6 +90,10 @@ def program_loads(program: Program) -> tuple[Load, ...]:
     return tuple(e for e in walk(tuple(s.expr for s in program.stores)) if isinstance(e, Load))
 
 
+def outputs_of(program: Program) -> tuple[TensorSpec, ...]:
+    return tuple(output_spec(program.graph, ref) for ref in program.graph.outputs)
+
+
 @dataclass(frozen=True)
 class Shapes:
     """Which dimensions of which arguments a kernel leaves open, and how many leading root dimensions that is."""
@@ -103,6 +108,8 @@ def open_shapes(program: Program) -> Shapes:
         return Shapes(0, {})  # the workspace and what divides by the number of rows
     if any(math.prod(i.spec.shape) >= INT32 for i in program.graph.inputs):
         return Shapes(0, {})  # where 32 bits suffice is then not a matter of the results
+    if any(stored_strides(spec) != contiguous(spec.shape) for spec in outputs_of(program)):
+        return Shapes(0, {})  # the first dimension is not the outermost
     groups = [set(g) for g in program.graph.dynamic_dims]
     row_dims = sum(1 for d in program.dims if d and d[0] < program.row_factors)
     limit = row_dims if program.has_reductions else len(program.dims)

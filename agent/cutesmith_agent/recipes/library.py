@@ -10,13 +10,14 @@ from cutesmith_evaluator.types import Graph, GraphInput, Node, Ref
 
 from .contract import Unsupported
 from .ir import Expr
-from .space import Index
+from .space import Index, contiguous
 from .views import integers
 
 if TYPE_CHECKING:
     from .lowering import Lowerer
 
 WITH_BIAS = "cutesmith.with_bias.default"
+_FORMATS = {2: "torch.channels_last", 3: "torch.channels_last_3d"}
 _CONVOLUTION = "aten.convolution.default"
 
 
@@ -28,21 +29,55 @@ class LibraryCall:
     function: str  # "torch.conv2d"
     operands: tuple[GraphInput, ...]
     arguments: tuple[str, ...]  # after the operands, as written
+    memory_format: str | None = None  # of the operands and the result: "torch.channels_last"
 
-    def text(self, names: dict[str, str]) -> str:
-        operands = (names[operand.name] for operand in self.operands)
-        return f"{names[self.result.name]} = {self.function}({', '.join((*operands, *self.arguments))})"
+    def lines(self, names: dict[str, str]) -> list[str]:
+        """Statements that make the result."""
+        result, operands = names[self.result.name], [names[operand.name] for operand in self.operands]
+        if self.memory_format is None:
+            return [f"{result} = {self.function}({', '.join((*operands, *self.arguments))})"]
+        given = [f"{operand}.contiguous(memory_format={self.memory_format})" for operand in operands]
+        return [
+            f"{result} = {self.function}(",
+            f"    {', '.join(given)},",
+            f"    {', '.join(self.arguments)},",
+            f").contiguous(memory_format={self.memory_format})  # as it is already, where cuDNN was asked so",
+        ]
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Names of what is called."""
+        return (self.function, "torch.Tensor.contiguous") if self.memory_format else (self.function,)
 
 
-def without_library(graph: Graph) -> tuple[Graph, tuple[LibraryCall, ...]]:
+def declared(calls: tuple[LibraryCall, ...]) -> str:
+    """Names of what the calls use, as a tuple is written."""
+    names = tuple(dict.fromkeys(f'"{name}"' for call in calls for name in call.functions))
+    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+
+
+def is_result(source: GraphInput) -> bool:
+    """Whether an input of a graph is what a library's call gives."""
+    return source.position is None and source.path is None
+
+
+def channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides with the second dimension innermost."""
+    inner = contiguous((shape[0], *shape[2:], shape[1]))
+    return (inner[0], inner[-1], *inner[1:-1])
+
+
+def without_library(graph: Graph, *, last: bool = False) -> tuple[Graph, tuple[LibraryCall, ...]]:
     """The rest of the graph, and the calls whose results it reads. Shapes are fixed where there are any.
+
+    `last`: the calls are given, and give, tensors with their channels innermost.
 
     Biases stay in the rest: PyTorch adds them in a pass of their own. Raises Unsupported where nothing else is left."""
     inputs = {i.name: i for i in graph.inputs}
     calls: list[LibraryCall] = []
     nodes: list[Node] = []
     for node in graph.nodes:
-        call = _convolution(node, inputs)
+        call = _convolution(node, inputs, last=last)
         if call is None:
             nodes.append(node)
             continue
@@ -58,7 +93,7 @@ def without_library(graph: Graph) -> tuple[Graph, tuple[LibraryCall, ...]]:
     return replace(graph, inputs=(*graph.inputs, *results), nodes=tuple(nodes), dynamic_dims=()), tuple(calls)
 
 
-def _convolution(node: Node, inputs: dict[str, GraphInput]) -> LibraryCall | None:
+def _convolution(node: Node, inputs: dict[str, GraphInput], *, last: bool) -> LibraryCall | None:
     """The call for a convolution of an input by an input; None for all else, also where each channel has its own."""
     if node.op != _CONVOLUTION:
         return None
@@ -71,11 +106,14 @@ def _convolution(node: Node, inputs: dict[str, GraphInput]) -> LibraryCall | Non
         return None
     dims = len(x.spec.shape) - 2
     name = node.name if not isinstance(node.args[2], Ref) else f"{node.name}_result"
-    result = GraphInput(name, "constant", node.outputs[0])
+    spec = node.outputs[0]
+    form = _FORMATS.get(dims) if last else None
+    result = GraphInput(name, "constant", replace(spec, strides=channels_last(spec.shape)) if form else spec)
     if transposed:
         arguments = ("None", stride, padding, extra, str(groups), dilation)
-        return LibraryCall(result, f"torch.conv_transpose{dims}d", (x, weight), arguments)
-    return LibraryCall(result, f"torch.conv{dims}d", (x, weight), ("None", stride, padding, dilation, str(groups)))
+        return LibraryCall(result, f"torch.conv_transpose{dims}d", (x, weight), arguments, form)
+    arguments = ("None", stride, padding, dilation, str(groups))
+    return LibraryCall(result, f"torch.conv{dims}d", (x, weight), arguments, form)
 
 
 def _written(values: tuple[int, ...]) -> str:

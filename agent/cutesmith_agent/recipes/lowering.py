@@ -16,12 +16,12 @@ from .convolutions import CONVOLUTIONS
 from .gathers import INDEXED, is_index
 from .geometry import Geometry, geometry, short_name
 from .ir import Builder, Expr, Total, walk
-from .library import BIASED
+from .library import BIASED, is_result
 from .pools import POOLS, is_windowed
 from .products import PRODUCTS
 from .reductions import REDUCTIONS
 from .scans import with_exclusive_scans
-from .space import PICKED, Index, Refine, Space, contiguous, unravel
+from .space import PICKED, Index, Refine, Space, contiguous, stored_strides, unravel
 from .views import VIEWS
 
 FLOATS = ("float32", "float16", "bfloat16")
@@ -196,7 +196,7 @@ def _check_dtypes(graph: Graph) -> None:
                 f"input {i.name} is {i.spec.dtype}: the recipes cover float32, float16, bfloat16, bool masks and "
                 "int64 indices into rows"
             )
-        if contiguous(i.spec.shape) != i.spec.strides and math.prod(i.spec.shape) > 1:
+        if contiguous(i.spec.shape) != i.spec.strides and math.prod(i.spec.shape) > 1 and not is_result(i):
             raise Unsupported(f"input {i.name} is not contiguous: the recipes cover contiguous tensors")
         if math.prod(i.spec.shape) >= 2**31 and not is_windowed(graph, i.name):
             raise Unsupported(f"input {i.name} has 2**31 elements or more: the recipes index with 32 bits")
@@ -250,10 +250,10 @@ def _stores(lowerer: Lowerer, number: int, ref: Ref, *, first: bool) -> list[Sto
         raise Unsupported("no recipe covers a result that keeps part of the reduced dimensions")
     if not full and not first:
         return []
-    where = space.fix(flat, lowerer.fixed)
-    coefficients = dict(where.terms)
-    strides = tuple(coefficients.get(k, 0) for k in range(len(space.factors)))
-    return [Store(number, expr, strides, where.offset, full)]
+    where = Index()
+    for place, stride in zip(index, stored_strides(lowerer.spec(ref)), strict=True):
+        where = where.add(space.fix(place, lowerer.fixed).times(stride))
+    return [Store(number, expr, lowerer.strides(where), where.offset, full)]
 
 
 def _total_store(lowerer: Lowerer, number: int, ref: Ref) -> list[Store]:

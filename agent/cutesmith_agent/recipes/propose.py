@@ -23,13 +23,15 @@ from . import (
     rows,
     scan_rows,
     strips,
+    turned,
 )
 from .contract import Draft, Proposal, Target, Unsupported
-from .file import LEAST_CAPABILITY, Parts, write
+from .file import write
 from .geometry import output_spec
 from .ir import Const, Reduce
 from .library import LibraryCall, without_library
 from .lowering import Program, lower
+from .parts import LEAST_CAPABILITY, Parts
 from .product_ampere import AMPERE
 from .product_hopper import HOPPER
 from .product_schedules import ampere, hopper
@@ -49,9 +51,19 @@ def propose(inspection: Inspection, target: Target) -> Proposal:
         program = lower(graph)
         _check(program)
         drafts = _drafts(program, inspection, target, calls)
+        if calls:
+            drafts += _channels_last(inspection, target)
     except Unsupported as stop:
         return Proposal(findings=(Finding("no-recipe", f"{stop}.", stop.line, str(target.module_file)),))
     return Proposal(drafts)
+
+
+def _channels_last(inspection: Inspection, target: Target) -> tuple[Draft, ...]:
+    """Drafts whose convolutions run on channels-last tensors; none where what follows is not pointwise."""
+    assert inspection.graph is not None
+    graph, calls = without_library(inspection.graph, last=True)
+    program = lower(graph)
+    return _drafts(program, inspection, target, calls) if turned.applies(program) else ()
 
 
 def _check(program: Program) -> None:
@@ -91,6 +103,12 @@ class Variant:
 def _variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
     class_name = target.class_name
     fast = half_results(program.graph)
+    if turned.applies(program):
+        text = turned.emit(program, name, fast=fast)
+        for tile in turned.schedules(program):
+            turning = f"{class_name}: tiles of a convolution's channels-last result are turned as the rest is computed."
+            yield Variant(tile.constants(), text, turning)
+        return
     if not program.has_reductions:
         title = f"{class_name} in one pass over memory: every tensor is read or written once."
         for strip in strips.schedules(program):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from cutesmith_evaluator.types import TensorSpec
+
 PICKED = 1000  # and up: not factors, but places that a `Pick` reads from another tensor
 
 
@@ -139,6 +141,21 @@ def _split(space: Space, index: Index, size: int) -> tuple[Index, Index]:
     if space.span(low)[1] >= size:
         raise ValueError("dimensions that do not line up")
     return low, Index(tuple(outer), index.offset // size)
+
+
+def stored_strides(spec: TensorSpec) -> tuple[int, ...]:
+    """Of an output: its own where they are a permutation of a contiguous tensor's, else a contiguous tensor's."""
+    plain = contiguous(spec.shape)
+    order = sorted(range(len(spec.shape)), key=lambda d: (-spec.strides[d], d))
+    step, own = 1, list(plain)
+    for d in reversed(order):
+        if spec.shape[d] > 1 and spec.strides[d] != step:
+            return plain
+        own[d] = step
+        step *= spec.shape[d]
+    if all(a == b for a, b, n in zip(own, plain, spec.shape, strict=True) if n > 1):
+        return plain
+    return tuple(own)
 
 
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,0 +1,45 @@
+"""What a family of kernels gives for a candidate's file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from .accesses import Tensors
+from .library import LibraryCall
+from .text import identifier
+
+LEAST_CAPABILITY = (8, 0)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a family gives for a file."""
+
+    title: str  # one sentence: what the kernel does
+    constants: tuple[tuple[str, int, str], ...]
+    program: tuple[str, ...]  # body of the program function
+    tensors: Tensors
+    scratch: str | None = None  # fp32 values of the kernel's workspace, as an expression
+    least: tuple[int, int] = LEAST_CAPABILITY  # compute capability
+    calls: tuple[LibraryCall, ...] = ()  # what runs before the kernel, whose results the kernel reads
+
+    @property
+    def given(self) -> Tensors:
+        """The tensors as the file's functions take them: the calls' operands instead of their results."""
+        results = {call.result.name for call in self.calls}
+        operands = {operand.name: operand for call in self.calls for operand in call.operands}
+        kept = {i.name: i for i in self.tensors.inputs if i.name not in results}
+        inputs = sorted((kept | operands).values(), key=lambda i: i.position is None)
+        return replace(self.tensors, inputs=tuple(inputs), names=self.names)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Python names of the kernel's tensors and of the calls' operands."""
+        names = dict(self.tensors.names)
+        for operand in (operand for call in self.calls for operand in call.operands):
+            if operand.name not in names:
+                name = identifier((operand.path or operand.name).replace(".", "_"))
+                while name in names.values():
+                    name += "_"
+                names[operand.name] = name
+        return names
