@@ -1,11 +1,11 @@
 """The benchmark in two steps, where time on the device is scarce: no search, and the preparation needs no device.
 
 `prepare FOLDER RESULTS` inspects the cases that RESULTS (results/memory_bound.jsonl) lacks (`--only TEXT`, repeatable:
-of these, those whose name contains it; `--level1`: those of KernelBench) and writes the recipes' first drafts, as
-accepted, to FOLDER. `measure FOLDER RESULTS` then validates (quickly) and times on this CUDA device those that RESULTS
-still lacks: each process compiles its share of the cases, all wait for one another, and then they choose drafts and
-time one at a time, alone on the device. A case's inputs are on the device only while it needs them, and cases of
-several gigabytes are compiled two at a time.
+of these, those whose name contains it; `--level1`, `--level2`: those of KernelBench) and writes the recipes' best
+drafts, as accepted, to FOLDER. `measure FOLDER RESULTS` then validates (quickly) and times on this CUDA device what
+RESULTS still lacks: each process compiles its share of the cases, all wait for one another, and then they choose
+drafts and time one at a time, alone on the device. A case's inputs are on the device only while it needs them, and
+cases of several gigabytes are compiled two at a time.
 """
 
 from __future__ import annotations
@@ -19,17 +19,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
 from cutesmith_agent.recipes import Target, propose
+from cutesmith_agent.recipes.contract import Draft
 from cutesmith_agent.source.naming import snake_case
 from cutesmith_evaluator.types import Task
+from kernelbench import level2
 from memory_bound import is_chosen
 from pipeline import KeptWorker, write_accepted
 from prepared_case import PreparedCase
 from records import RESULTS, append_line, environment_fields, read_lines
-from suite import all_cases
+from suite import Case, all_cases
 
 DRAFTS = 6
 PROCESSES = 8
@@ -45,26 +48,39 @@ def main() -> None:
     parser.add_argument("results", type=Path, nargs="?", default=RESULTS / "memory_bound.jsonl")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT")
     parser.add_argument("--level1", action="store_true")
+    parser.add_argument("--level2", action="store_true")
     parser.add_argument("--number", type=int, default=0)
     options = parser.parse_args()
     if options.step == "prepare":
-        prepare(options.folder.absolute(), options.results, options.only, level1=options.level1)
+        prepare(options.folder.absolute(), options.results, chosen_cases(options))
     elif options.step == "measure":
         measure_in_processes(options.folder.absolute(), options.results.absolute())
     else:
         measure_share(options.folder, options.results, options.number)
 
 
-def prepare(folder: Path, results: Path, only: list[str], *, level1: bool) -> None:
+def chosen_cases(options: argparse.Namespace) -> list[Case]:
+    if options.level2:
+        files = level2.write(options.folder.absolute())
+        cases = tuple(Case(f"L2 {file.stem.replace('_', ' ')}", file, "Model", "pointwise") for file in files)
+    else:
+        cases = tuple(case for case in all_cases() if case.name[0].isdigit() or not options.level1)
+    return [case for case in cases if is_chosen(case, options.only)]
+
+
+def prepare(folder: Path, results: Path, chosen: list[Case]) -> None:
     done = {line["case"] for line in read_lines(results) if "failed" not in line}
-    cases = [case for case in all_cases() if case.name not in done and is_chosen(case, only)]
-    cases = [case for case in cases if case.name[0].isdigit() or not level1]
+    cases = [case for case in chosen if case.name not in done]
     with KeptWorker() as worker:
         for number, case in enumerate(cases):
             place = folder / f"case_{number:02}"
             file = case.write(place)
             inspection = worker.inspect(Task(str(file), case.qualname))
-            drafts = propose(inspection, Target(case.qualname, file, "sm_90a")).drafts[:DRAFTS]
+            proposal = propose(inspection, Target(case.qualname, file, "sm_90a"))
+            drafts = several(proposal.drafts)
+            if not drafts:
+                print(f"{case.name}: {' '.join(finding.message for finding in proposal.findings)}", flush=True)
+                continue
             kernel = f"{snake_case(case.qualname)}_cute"
             for k, draft in enumerate(drafts):
                 write_accepted(file, case.qualname, kernel, draft.source, place / f"draft_{k}")
@@ -73,6 +89,15 @@ def prepare(folder: Path, results: Path, only: list[str], *, level1: bool) -> No
             schedules = [draft.schedule for draft in drafts]
             (place / "about.json").write_text(json.dumps(about | {"kernel": kernel, "schedules": schedules}))
             print(case.name, len(drafts), flush=True)
+
+
+def several(drafts: tuple[Draft, ...]) -> tuple[Draft, ...]:
+    """The best guesses of each kind of kernel in turn; the parameters of their schedules tell kinds apart."""
+    kinds: dict[frozenset[str], list[Draft]] = {}
+    for draft in drafts:
+        kinds.setdefault(frozenset(draft.schedule), []).append(draft)
+    in_turn = (draft for row in zip_longest(*kinds.values()) for draft in row if draft is not None)
+    return tuple(islice(in_turn, DRAFTS))
 
 
 def measure_in_processes(folder: Path, results: Path) -> None:
