@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 ReduceKind = Literal["sum", "prod", "max", "min", "argmax", "argmin"]
@@ -41,6 +42,7 @@ class Load(Expr):
     strides: tuple[int, ...]
     offset: int
     picked: tuple[int, int] | None = None
+    windowed: tuple[int, ...] = ()  # strides along a window's dimensions, where it is an element of one
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +110,8 @@ class Pool(Expr):
     whole: bool  # the mean counts the padding
     divisor: int | None
     weight: Load | None = None  # that of the window's first element; the others' follow it
+    element: Expr | None = None  # what is taken of each element, where it is not the element itself
+    needed: tuple[Load, ...] = ()  # what else `element` needs, the same all over a plane
 
 
 BOOLEAN_OPS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
@@ -126,11 +130,18 @@ class Builder:
         return self._once(key, lambda: Const(0, False, False, value))  # type: ignore[return-value]
 
     def load(
-        self, name: str, dtype: str, strides: tuple[int, ...], offset: int, picked: tuple[int, int] | None = None
+        self,
+        name: str,
+        dtype: str,
+        strides: tuple[int, ...],
+        offset: int,
+        picked: tuple[int, int] | None = None,
+        windowed: tuple[int, ...] = (),
     ) -> Load:
-        per_column = any(strides[k] for k in self.column_dims)
-        key = ("load", name, strides, offset, picked)
-        return self._once(key, lambda: Load(0, per_column, False, name, dtype, strides, offset, picked))  # type: ignore[return-value]
+        per_column = any(strides[k] for k in self.column_dims) or bool(windowed)
+        key = ("load", name, strides, offset, picked, windowed)
+        made = partial(Load, 0, per_column, False, name, dtype, strides, offset, picked, windowed)
+        return self._once(key, made)  # type: ignore[return-value]
 
     def pick(self, load: Load, index: Expr) -> Expr:
         return self._once(("pick", id(load), id(index)), lambda: Pick(index.level, False, False, load, index))
@@ -161,9 +172,12 @@ class Builder:
         whole: bool = True,
         divisor: int | None = None,
         weight: Load | None = None,
+        element: Expr | None = None,
+        needed: tuple[Load, ...] = (),
     ) -> Expr:
-        key = ("pool", kind, id(load), plane, windows, whole, divisor, id(weight))
-        return self._once(key, lambda: Pool(0, True, False, kind, load, *plane, windows, whole, divisor, weight))
+        key = ("pool", kind, id(load), plane, windows, whole, divisor, id(weight), id(element))
+        made = partial(Pool, 0, True, False, kind, load, *plane, windows, whole, divisor, weight, element, needed)
+        return self._once(key, made)
 
     def op(self, name: str, *args: Expr) -> Expr:
         folded = _fold(self, name, args)
@@ -275,7 +289,7 @@ def arguments(e: Expr) -> tuple[Expr, ...]:
     if isinstance(e, Op):
         return e.args
     if isinstance(e, Pool):
-        return (e.load,) if e.weight is None else (e.load, e.weight)
+        return (e.load, *e.needed) if e.weight is None else (e.load, e.weight)
     if isinstance(e, Pick):
         return (e.load, e.index)
     return (e.arg,) if isinstance(e, Reduce | Scan | Total) else ()

@@ -21,7 +21,7 @@ from .pools import POOLS, is_windowed
 from .products import PRODUCTS
 from .reductions import REDUCTIONS
 from .scans import with_exclusive_scans
-from .space import PICKED, Index, Refine, Space, contiguous, stored_strides, unravel
+from .space import PICKED, WINDOW, Index, Refine, Space, contiguous, stored_strides, unravel
 from .views import VIEWS
 
 FLOATS = ("float32", "float16", "bfloat16")
@@ -119,6 +119,9 @@ class Lowerer:
             total = total.add(self.space.fix(i, self.fixed).times(stride))
         coefficients = dict(total.terms)
         strides = tuple(coefficients.get(k, 0) for k in range(len(self.space.factors)))
+        within = tuple(coefficients[k] for k in sorted(coefficients) if k >= WINDOW)
+        if within:
+            return self.builder.load(source.name, source.spec.dtype, strides, total.offset, None, within)
         chosen = [k for k in coefficients if k >= PICKED]
         if chosen:
             return self._pick(source, strides, total.offset, chosen, coefficients)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from cutesmith_evaluator.types import Graph, GraphInput, Node, Ref
 
 from .contract import Unsupported
-from .ir import Expr, WindowDim
-from .space import Index, contiguous
+from .ir import Const, Expr, Load, Op, WindowDim, walk
+from .space import WINDOW, Index, contiguous
 from .views import integers, source
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _pool(kind: Literal["max", "mean"], dims: int) -> Emit:
         shape = lowerer.spec(source(node)).shape
         windows = windows_of(lowerer, index, shape, size, stride, padding, dilation)
         plane = plane_of(lowerer, index[: len(shape) - dims], shape)
-        return _leaf(lowerer, node, kind, plane, windows, whole=whole, override=override)
+        return _leaf(lowerer, node, kind, plane, windows, index, whole=whole, override=override)
 
     return emit
 
@@ -81,6 +81,7 @@ def _leaf(
     kind: Literal["max", "mean"],
     plane: Index,
     windows: tuple[WindowDim, ...],
+    index: tuple[Index, ...],
     *,
     whole: bool,
     override: object,
@@ -89,13 +90,40 @@ def _leaf(
     if taps > MOST_TAPS:
         raise Unsupported(f"no recipe covers {node.op} over windows of {taps} elements", line=node.line)
     given = input_of(lowerer, source(node))
-    if given is None:
-        raise Unsupported(f"no recipe covers {node.op} of a computed tensor", line=node.line)
     if override is not None and not isinstance(override, int):
         raise Unsupported(f"no recipe covers {node.op} with this divisor", line=node.line)
+    if given is None:
+        return _computed(lowerer, node, kind, plane, windows, index, whole=whole, override=override)
     load = lowerer.builder.load(given.name, given.spec.dtype, lowerer.strides(plane), 0)
     place = (plane.terms, plane.offset)
     return lowerer.builder.pool(kind, load, place, windows, whole=whole, divisor=override)
+
+
+def _computed(
+    lowerer: Lowerer,
+    node: Node,
+    kind: Literal["max", "mean"],
+    plane: Index,
+    windows: tuple[WindowDim, ...],
+    index: tuple[Index, ...],
+    *,
+    whole: bool,
+    override: int | None,
+) -> Expr:
+    """A window of what is computed, element by element, of one tensor and of what is the same all over a plane."""
+    within = tuple(Index(((WINDOW + d, 1),)) for d in range(len(windows)))
+    element = lowerer.value(source(node), (*index[: len(index) - len(windows)], *within))
+    loads = tuple(e for e in walk((element,)) if isinstance(e, Load))
+    elements = [load for load in loads if load.windowed]
+    simple = all(isinstance(e, Load | Op | Const) for e in walk((element,)))
+    whole_planes = [tuple(w.stride for w in windows)] == [load.windowed for load in elements]
+    if not simple or not whole_planes or elements[0].strides != lowerer.strides(plane):
+        raise Unsupported(f"no recipe covers {node.op} of a computed tensor", line=node.line)
+    needed = tuple(load for load in loads if not load.windowed)
+    place = (plane.terms, plane.offset)
+    return lowerer.builder.pool(
+        kind, elements[0], place, windows, whole=whole, divisor=override, element=element, needed=needed
+    )
 
 
 def is_windowed(graph: Graph, name: str) -> bool:

@@ -61,8 +61,11 @@ def propose(inspection: Inspection, target: Target) -> Proposal:
 def _channels_last(inspection: Inspection, target: Target) -> tuple[Draft, ...]:
     """Drafts whose convolutions run on channels-last tensors; none where what follows is not pointwise."""
     assert inspection.graph is not None
-    graph, calls = without_library(inspection.graph, last=True)
-    program = lower(graph)
+    try:
+        graph, calls = without_library(inspection.graph, last=True)
+        program = lower(graph)
+    except Unsupported:
+        return ()
     return _drafts(program, inspection, target, calls) if turned.applies(program) else ()
 
 
@@ -114,6 +117,8 @@ def _variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
         for strip in strips.schedules(program):
             strip_title = f"{class_name}: each thread goes down a strip of windows, and reads what they share once."
             yield Variant(strip.constants(), strips.emit(program, strip, name, fast=fast), strip_title)
+        if any(pool.element for pool in pointwise.pools_of(tuple(s.expr for s in program.stores))):
+            return
         text = pointwise.emit(program, name, fast=fast)
         for flat in pointwise.schedules(program):
             yield Variant(flat.constants(), text, title)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from cutesmith_evaluator.types import TensorSpec
 
 PICKED = 1000  # and up: not factors, but places that a `Pick` reads from another tensor
+WINDOW = 2000  # and up: places within a window, by its dimension
 
 
 @dataclass(frozen=True)

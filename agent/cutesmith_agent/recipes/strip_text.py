@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .ir import WindowDim
 from .pool_text import WHAT, is_wide, mean_text, plane_size, stays_inside, weight_terms
 from .strip import Strip
@@ -32,16 +34,37 @@ def strip_functions(strip: Strip) -> list[str]:
     ]
 
 
-def column_functions(strip: Strip) -> list[str]:
+@dataclass(frozen=True)
+class Element:
+    """The function `element` for what windows take of their elements; `needed`: its further operands' tensors."""
+
+    lines: tuple[str, ...]
+    needed: tuple[str, ...]
+
+    @property
+    def given(self) -> list[str]:
+        """Statements that read the operands, which are the same all over a plane."""
+        plane = "[outer * (HEIGHT * WIDTH)].to(cutlass.Float32)"
+        return [f"{name[1:].lower()}_ = cute.full(vector, {name}{plane}, cutlass.Float32)" for name in self.needed]
+
+    @property
+    def names(self) -> list[str]:
+        return [f"{name[1:].lower()}_" for name in self.needed]
+
+
+def column_functions(strip: Strip, element: Element | None = None) -> list[str]:
     """`columns` fills shared memory with what windows give column by column; `windows` goes along its rows."""
     pool = strip.pool
+    given = ["source", "start", "chunk", "inside", *(element.names if element else [])]
+    tensors = ", ".join(f"{name}: cute.Tensor" for name in ("g", *(element.needed if element else ())))
     combine = COMBINED[pool.kind].format("result", "value")
     inside = "" if stays_inside(strip.program, strip.columns) else " if (at >= 0) & (at < LAST + 1) else neutral"
     lines = [
         *_start(strip, "cute.assume(plane, divby=vector)"),
         "results = cute.make_rmem_tensor((vector, ROWS), cutlass.Float32)",
         f"results.fill({NEUTRAL[pool.kind]})",
-        *_rows_below(strip, "row = access(source, start, chunk, inside)", _given_columns(strip)),
+        *(element.given if element else []),
+        *_rows_below(strip, f"row = access({', '.join(given)})", _given_columns(strip)),
         "for r in cutlass.range_constexpr(ROWS):",
         "    tiles = cute.zipped_divide(sColumns[group, r, None], (vector,))",
         "    cute.autovec_copy(results[None, r], tiles[None, chunk])",
@@ -64,9 +87,10 @@ def column_functions(strip: Strip) -> list[str]:
     ]
     return [
         *([f"LAST = {strip.width_in - 1}  # column of the input", ""] if inside else []),
-        *_access(strip),
+        *(element.lines if element else ()),
+        *_access(strip, element),
         "@cute.jit",
-        "def columns(g: cute.Tensor, sColumns: cute.Tensor, group, outer, first, chunk):",
+        f"def columns({tensors}, sColumns: cute.Tensor, group, outer, first, chunk):",
         '    """What the strip\'s windows give in a few neighbouring columns, into shared memory."""',
         *(f"    {line}" for line in lines),
         "",
@@ -218,20 +242,23 @@ def _rows_stay(strip: Strip) -> bool:
     return all(stays_inside(strip.program, w) for w in strip.pool.windows[:-1])
 
 
-def _access(strip: Strip) -> list[str]:
+def _access(strip: Strip, element: Element | None) -> list[str]:
     """A thread's columns of an input row."""
     neutral = NEUTRAL[strip.pool.kind]
+    names = element.names if element else []
+    taken = "fragment.load().to(cutlass.Float32)"
+    taken = f"element({', '.join((taken, *names))})" if element else taken
     within = [] if _rows_stay(strip) else ["    if not inside:", f"        row.fill({neutral})"]
     return [
         *_is_tap(strip),
         "@cute.jit",
-        "def access(source: cute.Tensor, start, chunk, inside):",
+        f"def access({', '.join(('source: cute.Tensor', 'start', 'chunk', 'inside', *names))}):",
         "    first = source.iterator + cute.assume(start, divby=vector)",
         "    tiles = cute.make_tensor(first, cute.make_layout((vector, CHUNKS)))",
         "    fragment = cute.make_rmem_tensor(vector, source.element_type)",
         "    cute.autovec_copy(tiles[None, chunk], fragment)",
         "    row = cute.make_rmem_tensor(vector, cutlass.Float32)",
-        "    row.store(fragment.load().to(cutlass.Float32))",
+        f"    row.store({taken})",
         *within,
         "    return row",
         "",

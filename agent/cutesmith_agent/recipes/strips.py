@@ -17,8 +17,8 @@ from .layout import widest_vector
 from .lowering import Program
 from .pointwise import KernelText, Operand, host_lines, maths, operands_of, pools_of
 from .strip import Strip
-from .strip_text import column_functions, strip_functions
-from .text import loads_of
+from .strip_text import Element, column_functions, strip_functions
+from .text import Writer, helpers, loads_of
 
 MOST_WEIGHTS = 64  # of a window that stay in registers
 SHARED_BYTES = 48 << 10  # of a block, without asking for more
@@ -82,6 +82,8 @@ def schedules(program: Program) -> tuple[StripSchedule, ...]:
     if pool.weight is not None:
         return (*by_column, StripSchedule(rows[0], 128))
     columns = _by_columns(program, pool, strip)
+    if pool.element is not None:
+        return columns
     return columns if columns and strip.stride_y >= strip.taps_y else (*columns, *by_column[:2])
 
 
@@ -112,7 +114,9 @@ def emit(program: Program, schedule: StripSchedule, name: str, *, fast: bool) ->
     pool = pool_of(program)
     assert pool is not None
     strip = Strip.of(program, pool, schedule.rows)
-    windows = column_functions(strip) if schedule.lanes else strip_functions(strip)
+    windows = (
+        column_functions(strip, element_of(pool, tensors, fast=fast)) if schedule.lanes else strip_functions(strip)
+    )
     kernel = _columns_kernel if schedule.lanes else _strips_kernel
     lines = (
         *strip.constants(columns=bool(schedule.lanes)),
@@ -127,6 +131,26 @@ def emit(program: Program, schedule: StripSchedule, name: str, *, fast: bool) ->
         *host_lines(program, tensors, roots, name, _grid(schedule, tensors)),
     )
     return KernelText(lines, tensors)
+
+
+def element_of(pool: Pool, tensors: Tensors, *, fast: bool) -> Element | None:
+    """The function for what windows take of their elements."""
+    if pool.element is None:
+        return None
+    writer = Writer(fast)
+    places = {id(a.load): a for a in tensors.loads}
+    locals_ = [writer.name(load, places[id(load)].local) for load in (pool.load, *pool.needed)]
+    writer.count((pool.element,))
+    result = writer.write(pool.element)
+    lines = (
+        *helpers([*writer.lines, result]),
+        f"def element({', '.join(locals_)}):",
+        '    """What windows take of each element, in fp32."""',
+        *(f"    {line}" for line in writer.lines),
+        f"    return {result}",
+        "",
+    )
+    return Element(lines, tuple(places[id(load)].gmem for load in pool.needed))
 
 
 _OPERAND = (
@@ -196,6 +220,8 @@ def _strips_kernel(tensors: Tensors, operands: tuple[Operand, ...], strip: Strip
 def _columns_kernel(tensors: Tensors, operands: tuple[Operand, ...], strip: Strip, name: str) -> list[str]:
     x = next(o for o in operands if o.pool is not None)
     windows = "windows(sColumns, group, outer, first, x)"
+    places = {id(a.load): a.gmem for a in tensors.loads}
+    needed = [places[id(load)] for load in x.pool.needed] if x.pool is not None else []
     return [
         "@cute.kernel",
         f"def {name}_kernel({tensors.signature}):",
@@ -210,7 +236,7 @@ def _columns_kernel(tensors: Tensors, operands: tuple[Operand, ...], strip: Stri
         "    layout = cute.make_ordered_layout((GROUPS, ROWS, CHUNKS * vector), order=(2, 1, 0))",
         "    sColumns = smem.allocate_tensor(cutlass.Float32, layout, 16)",
         "    for chunk in cutlass.range(lane, CHUNKS, LANES):",
-        f"        columns({x.access.gmem}, sColumns, group, outer, first, chunk)",
+        f"        columns({', '.join((x.access.gmem, *needed))}, sColumns, group, outer, first, chunk)",
         "    cute.arch.sync_threads()",
         "    for x in cutlass.range(lane, WIDTH if at < strips else 0, LANES):",
         "        at = (outer * HEIGHT + first) * WIDTH + x",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 
 import torch
 
@@ -84,7 +85,11 @@ def _value(
         return REDUCE[e.kind](values[id(e.arg)].expand(places[0].shape)[:, :1].T)
     if isinstance(e, Pool):
         weight = None if e.weight is None else tensors[e.weight.name].double().flatten()
-        return _pool(e, places, tensors[e.load.name].double().flatten(), weight)
+
+        def taken(x: torch.Tensor) -> torch.Tensor:
+            return x if e.element is None else _element(e.element, {id(e.load): x}, places, tensors)
+
+        return _pool(e, places, tensors[e.load.name].double().flatten(), weight, taken)
     if isinstance(e, Reduce):
         return REDUCE[e.kind](values[id(e.arg)].expand(places[0].shape))
     if isinstance(e, Scan):
@@ -107,7 +112,23 @@ def _scan(e: Scan, x: torch.Tensor) -> torch.Tensor:
     return x.flip(-1) if e.reverse else x
 
 
-def _pool(e: Pool, places: list[torch.Tensor], x: torch.Tensor, weight: torch.Tensor | None) -> torch.Tensor:
+def _element(
+    root: Expr, known: dict[int, torch.Tensor], places: list[torch.Tensor], tensors: dict[str, torch.Tensor]
+) -> torch.Tensor:
+    """What a window takes of an element, given the element's value."""
+    for e in walk((root,)):
+        if id(e) not in known:
+            known[id(e)] = _value(e, known, places, tensors)
+    return known[id(root)]
+
+
+def _pool(
+    e: Pool,
+    places: list[torch.Tensor],
+    x: torch.Tensor,
+    weight: torch.Tensor | None,
+    taken: Callable[[torch.Tensor], torch.Tensor],
+) -> torch.Tensor:
     plane = _affine(places, e.terms, e.offset)
     result = torch.full(plane.shape, -math.inf if e.kind == "max" else 0.0, dtype=torch.float64)
     for number, taps in enumerate(itertools.product(*(range(w.taps) for w in e.windows))):
@@ -116,7 +137,7 @@ def _pool(e: Pool, places: list[torch.Tensor], x: torch.Tensor, weight: torch.Te
             here = _affine(places, w.terms, w.offset) + tap * w.dilation
             inside = inside & (here >= 0) & (here < w.size)
             at = at + here.clamp(0, w.size - 1) * w.stride
-        value = x[at]
+        value = taken(x[at])
         if e.weight is not None:
             assert weight is not None
             value = value * weight[_flat(places, e.weight.strides, number)]

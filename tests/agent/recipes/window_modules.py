@@ -54,6 +54,22 @@ class StripOfMeans(nn.Module):
         return F.avg_pool2d(x, 3, 1, 1, count_include_pad=False) - x
 
 
+class MaximumOfComputed(nn.Module):
+    """Windows of what is computed of each element and of its channel."""
+
+    def __init__(self):
+        super().__init__()
+        self.gain = nn.Parameter(torch.linspace(-1, 2, 6).view(6, 1, 1))
+
+    def forward(self, x):
+        return F.relu(F.max_pool2d(torch.tanh(x * self.gain) + 1, 3, 2, 1) - 0.5)
+
+
+class MeanOfComputed(nn.Module):
+    def forward(self, x):
+        return F.avg_pool3d(F.silu(x), 2)
+
+
 class CrossEntropy(nn.Module):
     def forward(self, x, t):
         return F.cross_entropy(x, t, ignore_index=3)
@@ -91,7 +107,7 @@ class MeanOfSoftmax(nn.Module):
         return F.kl_div(F.log_softmax(x, 1), F.softmax(y, 1), reduction="batchmean")
 
 
-SHAPES = {"DepthwiseLine": (3, 4, 33), "DepthwiseVolume": (2, 4, 5, 6, 7)}
+SHAPES = {"DepthwiseLine": (3, 4, 33), **dict.fromkeys(("DepthwiseVolume", "MeanOfComputed"), (2, 4, 5, 6, 7))}
 INDEXED = ("CrossEntropy", "CrossEntropySum", "CrossEntropyRows", "SmoothedCrossEntropy", "Chosen")
 PAIRS = ("RowDistances", "MeanOfSoftmax")
 
