@@ -32,6 +32,7 @@ from cutesmith_evaluator.guards.values import (
 _CALLING = ("forward", "__call__", "_call_impl", "_wrapped_call_impl", "_slow_forward")
 _GETTERS = ("get", "pop", "setdefault", "values", "items", "copy", "popitem", "__getitem__", "__iter__")
 _TALLIES = ("cache_info", "cache_parameters")
+_NAMES = ("__module__", "__qualname__", "__name__")
 _IDENTITIES = ("_version", "_cdata", "__hash__", "_base")
 
 
@@ -74,7 +75,7 @@ class Attributes(Expressions):
             self.report("reads-gradient", node, "reads a gradient; the result must depend on the inputs alone")
         elif name == "__class__":
             yield Path("torch.Tensor")
-        elif name in JUDGES_OWN:
+        elif name in JUDGES_OWN or (name == "__dict__" and self.on_path):
             self.report("evaluator-branch", node, f"asks a tensor for {name}, which {JUDGE.words}")
         elif name not in PLAIN_ATTRIBUTES:
             yield Method(value, name)
@@ -84,6 +85,8 @@ class Attributes(Expressions):
             self._calls_reference(node)
         elif name == "__class__":
             yield Reference(is_class=True)
+        elif name in _NAMES and self.on_path:
+            self.report("evaluator-branch", node, f"asks for the module's {name}, which {JUDGE.words}")
         elif name in self.signature.state:
             yield Array("state")
         elif not value.is_class:

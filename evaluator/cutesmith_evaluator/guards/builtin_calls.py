@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from cutesmith_evaluator.guards.attributes import Attributes
+from cutesmith_evaluator.guards.bans import JUDGE
 from cutesmith_evaluator.guards.folding import turned
-from cutesmith_evaluator.guards.forbidden import READABLE, ban_of
+from cutesmith_evaluator.guards.forbidden import READABLE, asks_for_the_judges, ban_of
 from cutesmith_evaluator.guards.values import (
     NOTHING,
     Address,
@@ -76,6 +77,8 @@ class BuiltinCalls(Attributes):
         if name == "functools.reduce":
             given = frozenset().union(*map(self.elements, arguments[1:]), *arguments[1:])
             return self.apply(first, [given, given], {}, node)
+        if name == "importlib.util.find_spec" and (text_of(first) or "").startswith("cutesmith"):
+            self.report("evaluator-branch", node, f"looks for its judge, which {JUDGE.words}")
         if name == "warnings.catch_warnings" and "record" in named and self.on_path:
             self.counts(node)
         if name in _HIGHER:
@@ -94,6 +97,13 @@ class BuiltinCalls(Attributes):
         first = arguments[0] if arguments else NOTHING
         if name == "id" or (name == "hash" and any(isinstance(each, Array | Reference) for each in first)):
             return frozenset({Address()})
+        if (
+            name in ("dir", "vars", "hasattr")
+            and tensors
+            and self.on_path
+            and asks_for_the_judges(name, *map(text_of, arguments[1:2]))
+        ):
+            self.report("evaluator-branch", node, f"asks for a tensor's own attributes ({name}), which {JUDGE.words}")
         if name == "type":
             return self._type(arguments, node)
         if name == "vars":
@@ -125,10 +135,6 @@ class BuiltinCalls(Attributes):
         if name in _IDENTIFYING:
             return frozenset(each for each in flattened(everything) if isinstance(each, Address))
         return everything if name in _HANDING else NOTHING
-
-    def _advances(self, node: ast.AST) -> None:
-        if self.on_path and isinstance(node, ast.Call) and node.args and self.is_shared(node.args[0]):
-            self.counts(node)
 
     def _type(self, arguments: Sequence[Values], node: ast.AST) -> Values:
         if len(arguments) > 1:

@@ -123,6 +123,8 @@ class Expressions(Base):
     def _joinedstr(self, node: ast.JoinedStr, scope: Scope) -> Values:
         nodes = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
         parts = [self.evaluate(part, scope) for part in nodes]
+        if any(isinstance(value, Array) and value.origin != "state" for part in parts for value in part):
+            self.reads(node, "f-string")
         return joined(parts) or frozenset(
             value for part in parts for value in flattened(part) if isinstance(value, Address)
         )

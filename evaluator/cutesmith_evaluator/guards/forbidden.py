@@ -83,7 +83,7 @@ _BY_KIND: tuple[tuple[Ban, str], ...] = (
         importlib.reload importlib.machinery importlib.abc importlib.util.module_from_spec importlib.resources zipimport
         importlib.util.spec_from_file_location importlib.util.spec_from_loader importlib._bootstrap pkgutil ast
         base64.b64decode codecs zlib lzma bz2 pip ensurepip setuptools pkg_resources numpy.testing numpy.distutils
-        types.new_class
+        types.new_class typing.get_type_hints dataclasses.make_dataclass
         """,
     ),
     (
@@ -207,3 +207,8 @@ def _driver(path: str) -> Ban | None:
     if last in ("driver", "runtime", "cuda", "cudart", "bindings") or last in _DRIVER_ALLOWED:
         return None
     return ban if (ban := _BANS.get(path)) else DRIVER
+
+
+def asks_for_the_judges(function: str, name: str | None = None) -> bool:
+    """Whether dir(x), vars(x) or hasattr(x, name) of a tensor tells what the judge's tensors are."""
+    return function != "hasattr" or name is None or name in JUDGES_OWN

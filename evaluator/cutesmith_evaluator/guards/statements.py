@@ -91,9 +91,18 @@ class Statements(Calls):
                         self.assign(item.optional_vars, values, scope)
                 return self._within(node, scope)
             case ast.Match():
-                self.evaluate(node.subject, scope)
+                self._matched(node, self.evaluate(node.subject, scope), scope)
                 return frozenset().union(*(self.run(case.body, scope) for case in node.cases))
         return NOTHING
+
+    def _matched(self, node: ast.Match, subject: Values, scope: Scope) -> None:
+        """`case Module(forward=f)` reads an attribute."""
+        for pattern in (each for case in node.cases for each in ast.walk(case.pattern)):
+            if isinstance(pattern, ast.MatchClass):
+                for name, inner in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
+                    found = self.attribute(subject, name, pattern)
+                    if isinstance(inner, ast.MatchAs) and inner.name is not None:
+                        scope.put(inner.name, found)
 
     def _within(self, node: ast.With | ast.AsyncWith, scope: Scope) -> Values:
         """The body; `contextlib.suppress` around a launch hides that the kernel failed."""
