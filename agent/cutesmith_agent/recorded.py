@@ -31,13 +31,15 @@ def read_recorded(folder: Path) -> tuple[Capture, ...]:
 
 
 def _last_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The last line on each signature and each class's time: counts only grow."""
+    """The last on each signature and each class's time: counts only grow. A program may write there what it likes."""
     last: dict[tuple[Any, ...], dict[str, Any]] = {}
     for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             line = json.loads(text)
+            f"{line['file']}{line['class']}".encode()  # a store holds no other names
+            _add(_Found(), line)
             last[line["file"], line["class"], line.get("number")] = line
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
     yield from last.values()
 

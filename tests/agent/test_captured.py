@@ -126,3 +126,26 @@ def test_the_last_run_of_a_class_stands(tmp_path: Path):
         (a,), (b,) = store.captures.of(file, "A"), store.captures.of(file, "B")
         assert (a.calls, a.time and a.time.share, b.calls) == ((C,), 0.25, (B,))
         assert store.captures.files() == (file,)
+
+
+HOSTILE = [
+    b"\x00\xff", b"[]", b"{}", b"null", b'{"file": 1, "class": 2}', b'{"file": "/p/a.py", "class": "A"}', b"[" * 5000,
+    json.dumps(line(1, 4, 1) | {"calls": "many"}).encode(),
+    json.dumps(line(1, 4, 1) | {"file": "/p/\udcff.py"}).encode(),
+    json.dumps({"file": "/p/a.py", "class": "A", "seconds": None, "outer_s": 1, "timed": 1}).encode(),
+]  # fmt: skip
+
+
+def test_what_a_program_wrote_there_itself_is_passed_over(tmp_path: Path):
+    good = json.dumps(line(0, 4, 3)).encode()
+    (tmp_path / "1.jsonl").write_bytes(b"\n".join([*HOSTILE, good, *HOSTILE]))
+    (capture,) = read_recorded(tmp_path)
+    assert [(call.words, call.calls) for call in capture.calls] == [("(4, 8) float32", 3)]
+
+
+def test_words_steer_no_terminal():
+    spec = {"value": "\x1b[2J\udcff" + "x" * 500}
+    call = CapturedCall(json.dumps({"init": None, "args": [spec], "kwargs": {}, "dtype": None}), 1)
+    assert "\x1b" not in call.words
+    assert len(call.words) < 180
+    call.words.encode()

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cutesmith_agent.store.location import file_key
+from cutesmith_evaluator.text import printable
+
+_LONGEST = 160  # characters of a signature in words
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class CapturedCall:
         """Its arguments in a few words: "(4, 16) float32, True"."""
         data = json.loads(self.text)
         named = [f"{name}={_words(each)}" for name, each in data["kwargs"].items()]
-        return ", ".join([*map(_words, data["args"]), *named]) or "no arguments"
+        return printable(", ".join([*map(_words, data["args"]), *named]), _LONGEST) or "no arguments"
 
 
 @dataclass(frozen=True)

@@ -183,8 +183,7 @@ class Recorder:
         if len(entry.counts) >= _MOST:
             return False
         if key not in entry.about:
-            floating = [each.dtype for each in module.parameters() if each.dtype.is_floating_point]
-            dtype = str(floating[0]).removeprefix("torch.") if floating else None
+            dtype = _floating_dtype(module)
             entry.about[key] = (len(entry.about), dtype)
         return True
 
@@ -255,6 +254,15 @@ def _users(cls: type) -> Known | None:
     if any(part in _INSTALLED for part in path.parts) or any(path.is_relative_to(each) for each in libraries):
         return None
     return Known(str(path), cls.__qualname__)
+
+
+def _floating_dtype(module: Any) -> str | None:
+    """Of its parameters; None without one, and where the class does not let itself be asked."""
+    try:
+        found = next((each.dtype for each in module.parameters() if each.dtype.is_floating_point), None)
+    except Exception:  # noqa: BLE001 - the user's code
+        return None
+    return None if found is None else str(found).removeprefix("torch.")
 
 
 def _codes(module: ModuleType) -> Iterator[CodeType]:
