@@ -67,7 +67,7 @@ def find_tasks(paths: Sequence[Path]) -> tuple[tuple[BenchTask, ...], tuple[Skip
         else:
             skipped.append(found)
     if not tasks:
-        why = f" ({skipped[0].file.name}: {skipped[0].reason})" if skipped else ""
+        why = f" ({skipped[0].file.name}: {skipped[0].reason.rstrip('.')})" if skipped else ""
         raise RefusedError(f"No benchmark task there{why}: name files with a class Model and get_inputs().", exit=2)
     ordered = sorted(tasks.values(), key=lambda task: (task.level or 0, task.number or 0, task.place, str(task.file)))
     return _distinct(ordered), tuple(skipped)
