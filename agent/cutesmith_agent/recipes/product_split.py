@@ -112,11 +112,12 @@ def find_peaks(matrix: cute.Tensor, slices: cute.Tensor):
 
 @cute.kernel
 def split_across(matrix: cute.Tensor, slices: cute.Tensor, parts: cute.Tensor, undo: cute.Tensor):
-    """A block turns 32 lines x 128 values; a thread has 16 values of a line, which are a sector of each part."""
+    """A block turns 32 lines x 128 values in shared memory: they are read across lines and written along them."""
     tidx, _, _ = cute.arch.thread_idx()
     block, piece, _ = cute.arch.block_idx()
     smem = cutlass.memory.SmemAllocator()
     peaks = smem.allocate_tensor(cutlass.Int32, cute.make_layout((32, 8)), 4)
+    turned = smem.allocate_tensor(cutlass.Float16, cute.make_layout((128, 32, 2), stride=(1, 136, 136 * 32)), 16)
     lane, warp = tidx % 32, tidx // 32
     lines = cute.size(undo, mode=[0])
     blocks = cute.ceil_div(lines, 32)
@@ -132,14 +133,19 @@ def split_across(matrix: cute.Tensor, slices: cute.Tensor, parts: cute.Tensor, u
     for number in cutlass.range(warp, cute.size(slices, mode=[1]), 8):
         peak = cutlass.max(peak, slices[line, number, batch])
     peak = largest_of_lines(peak, peaks, lane, warp)
+    high = cute.zipped_divide(turned[None, lane, 0], (16,))
+    low = cute.zipped_divide(turned[None, lane, 1], (16,))
+    store_parts(values, scale_of(peak), high[None, warp], low[None, warp])
+    cute.arch.sync_threads()
+    eight = cute.make_rmem_tensor((8,), cutlass.Float16)
+    for part in cutlass.range_constexpr(2):
+        for i in cutlass.range_constexpr(2):
+            row, column = (i * 256 + tidx) // 16, tidx % 16
+            to, v = at - lane + row, piece * 16 + column
+            if to < lines and v * 8 < PITCH:
+                cute.autovec_copy(cute.zipped_divide(turned[None, row, part], (8,))[None, column], eight)
+                cute.autovec_copy(eight, cute.zipped_divide(parts[to, None, batch, part], (8,))[None, v])
     if at < lines:
-        high = cute.zipped_divide(parts[line, None, batch, 0], (8,))
-        low = cute.zipped_divide(parts[line, None, batch, 1], (8,))
-        eights = cute.zipped_divide(values, (8,))
-        for half in cutlass.range_constexpr(2):
-            if first + half * 8 < PITCH:
-                v = first // 8 + half
-                store_parts(eights[None, half], scale_of(peak), high[None, v], low[None, v])
         if piece == 0 and warp == 0:
             undo[line, batch] = undo_of(peak)
 '''
