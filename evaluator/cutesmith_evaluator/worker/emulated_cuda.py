@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
@@ -15,6 +16,8 @@ from cutesmith_evaluator.emulator.properties import Properties
 @contextmanager
 def emulated_cuda(properties: Properties) -> Iterator[None]:
     """One device, number 0, with a default stream on which everything is done at once."""
+    if torch.cuda.is_available():  # the tables of what torch.compile can fold are made of functions as they are now
+        importlib.import_module("torch._dynamo")
     old = {name: getattr(torch.cuda, name) for name in _answers(properties)}
     for name, answer in _answers(properties).items():
         setattr(torch.cuda, name, answer)
