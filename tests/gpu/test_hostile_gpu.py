@@ -21,7 +21,6 @@ ON_CUDA = {  # where the device, or the time that a first launch takes, tells le
     "writes_out_of_bounds": {"device-fault", "worker-error", "worker-died", "timeout"},
     "asks_for_a_petabyte": {"out-of-memory"},
     "overflows_the_stack": {"candidate-raises", "worker-died"},  # by the Python's version
-    "leaves_a_daemon": {"worker-died", "timeout", "patched"},
 }
 FREE = "import torch; print(torch.cuda.mem_get_info()[0])"
 
