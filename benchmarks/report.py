@@ -92,11 +92,16 @@ def times_row(record: Record) -> str:
         ms["candidate"],
         f"{timing['bytes'] / 1e6:.1f}",
         f"{timing['fraction_of_copy']:.3f}",
-        f"{best['error']['candidate']:.1e} / {best['error']['eager']:.1e}",
+        errors_of(best["error"]),
         best["precision"],
         f"×{record['in_compile']['ratio']:.3f}",
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def errors_of(error: Record | None) -> str:
+    """Indices have none, nor has what was not compared by its size."""
+    return f"{error['candidate']:.1e} / {error['eager']:.1e}" if error else "–"
 
 
 def overhead_row(record: Record) -> str:
