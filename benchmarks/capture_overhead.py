@@ -1,7 +1,8 @@
-"""What `cutesmith capture` costs a run: CPU time of training steps with it over that without, in pairs, one run.
+"""What `cutesmith capture` costs a run: CPU time of steps with it over that without, in turn, in one process.
 
-Each process trains a small transformer of the user's own modules on the CPU, one thread, and says what a step took in
-the median. A third program calls one tiny module alone: the worst that there is. `--share`: with `--time` as well.
+A captured program trains a small transformer of the user's own modules on the CPU, one thread, and takes what records
+off its classes for every other step. The last case calls one tiny module and nothing else: the worst that there is.
+`--share`: with `--time` as well.
 """
 
 from __future__ import annotations
@@ -50,13 +51,18 @@ class Net(nn.Module):
     def forward(self, x):
         return self.blocks(x)
 
-def timed(step, count):
-    taken = []
-    for _ in range(count):
+def timed(step, classes, count):
+    # medians of CPU seconds a step: with what records in place, and without
+    recording = {cls: cls.__call__ for cls in classes}
+    taken = {True: [], False: []}
+    for number in range(2 * count):
+        is_on = number % 2 == 0
+        for cls, call in recording.items():
+            cls.__call__ = call if is_on else call.outer
         begun = time.process_time()
         step()
-        taken.append(time.process_time() - begun)
-    return sorted(taken)[len(taken) // 2]
+        taken[is_on].append(time.process_time() - begun)
+    return [sorted(taken[is_on])[count // 2] for is_on in (True, False)]
 
 def train(net, x):
     def step():
@@ -73,49 +79,41 @@ def alone():
 kind, count = sys.argv[1], int(sys.argv[2])
 if kind == "alone":
     with torch.no_grad():
-        timed(alone, 2)
-        print(timed(alone, count) / 1000)
+        alone()
+        print(*[seconds / 1000 for seconds in timed(alone, [Act], count)])
 else:
     rows, width = {"small": (8, 64), "training": (64, 128)}[kind]
     step = train(Net(width, 4), torch.randn(4, rows, width))
-    timed(step, 3)
-    print(timed(step, count))
+    step()
+    print(*timed(step, [Norm, Act, Block, Net], count))
 """
 
 
-def _seconds(script: Path, kind: str, count: int, *, captured: bool, share: bool) -> float:
-    command = [sys.executable, str(script), kind, str(count)]
-    if captured:
-        flags = ["--time"] if share else []
-        command = [sys.executable, "-m", "cutesmith_server", "capture", *flags, "--", *command]
+def _seconds(script: Path, kind: str, count: int, *, share: bool) -> tuple[float, float]:
+    """CPU seconds a step: recorded, and not."""
+    words = ["capture", *(["--time"] if share else []), "--", sys.executable, str(script), kind, str(count)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "cutesmith_server", *words]
     ended = subprocess.run(command, cwd=script.parent, env=environment, capture_output=True, text=True, check=True)
-    return float(ended.stdout.splitlines()[0])
-
-
-def _ratios(script: Path, kind: str, count: int, pairs: int, *, share: bool) -> tuple[list[float], float]:
-    ratios, seconds = [], []
-    for pair in range(pairs):
-        order = (False, True) if pair % 2 else (True, False)
-        taken = {each: _seconds(script, kind, count, captured=each, share=share) for each in order}
-        ratios.append(taken[True] / taken[False])
-        seconds.append(taken[False])
-    return ratios, statistics.median(seconds)
+    recorded, plain = map(float, ended.stdout.splitlines()[0].split())
+    return recorded, plain
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=9)
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--share", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "steps.py")
         script.write_text(STEPS)
-        for kind, count in (("training", 40), ("small", 200), ("alone", 30)):
-            ratios, seconds = _ratios(script, kind, count, options.pairs, share=options.share)
-            middle = {"us": round(seconds * 1e6, 2), "ratio": round(statistics.median(ratios), 4)}
-            ends = {"low": round(min(ratios), 4), "high": round(max(ratios), 4)}
-            print(json.dumps({"case": kind, **middle, **ends, "pairs": options.pairs}), flush=True)
+        for kind, count in (("training", 60), ("small", 300), ("alone", 60)):
+            found = [_seconds(script, kind, count, share=options.share) for _ in range(options.runs)]
+            ratios = [recorded / plain for recorded, plain in found]
+            middle = {"us": round(statistics.median(plain for _, plain in found) * 1e6, 2)}
+            ends = {"ratio": round(statistics.median(ratios), 4)}
+            ends |= {"low": round(min(ratios), 4), "high": round(max(ratios), 4)}
+            print(json.dumps({"case": kind, **middle, **ends, "runs": options.runs}), flush=True)
 
 
 if __name__ == "__main__":
