@@ -21,7 +21,7 @@ import tempfile
 import time
 import venv
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -176,19 +176,29 @@ def peers_python(given: Path | None, scratch: Path) -> Path:
 async def main(arguments: argparse.Namespace) -> None:
     results = RESULTS / "lsp_latency.jsonl"
     results.unlink(missing_ok=True)
-    machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start"
-    common = {"date": date.today().isoformat(), "machine": machine, "seconds": arguments.seconds}
     with tempfile.TemporaryDirectory(prefix="cutesmith-latency-") as name:
         folder = Path(name) / "project"
         folder.mkdir()
         (folder / "pyproject.toml").write_text("")
         python = peers_python(arguments.peers, Path(name))
-        rows = {"cutesmith": await measure_ours(folder, arguments.seconds)}
+        await measure("cutesmith", measure_ours(folder, arguments.seconds), arguments.seconds, results)
         for server, command in PEERS.items():
-            rows[server] = await measure_peer(python.with_name(command), folder, arguments.seconds)
-    for server, row in rows.items():
-        append_line(results, common | {"server": server} | row)
-        print(server, row)
+            peer = measure_peer(python.with_name(command), folder, arguments.seconds)
+            await measure(server, peer, arguments.seconds, results)
+
+
+async def measure(server: str, work: Coroutine[Any, Any, dict[str, Any]], seconds: float, results: Path) -> None:
+    """One server's row; with "hung" where it does not come to an end (as seen of jedi-language-server)."""
+    load = f"load {os.getloadavg()[0]:.1f} at the start"
+    common = {"date": date.today().isoformat(), "machine": f"{platform.machine()}, {os.cpu_count()} cores, {load}"}
+    try:
+        async with asyncio.timeout(4 * seconds + 120):
+            row = await work
+    except TimeoutError:
+        row = {"hung": True}
+    row |= {"load_at_the_end": round(os.getloadavg()[0], 1)}
+    append_line(results, common | {"seconds": seconds, "server": server} | row)
+    print(server, row, flush=True)
 
 
 if __name__ == "__main__":
