@@ -13,7 +13,7 @@ import pytest
 import model_kernels as kernels
 from command_line import CUTESMITH, Ended, cutesmith
 from model_rig import DEFAULT, KEY
-from scripted_messages import Act, Fail, Request, ScriptedMessages, kernel, patch
+from scripted_messages import Act, Fail, Request, Say, ScriptedMessages, kernel, patch
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WITHOUT_GPU = ("--device", "none", "--arch", "sm_90a")
@@ -108,8 +108,9 @@ def test_a_model_writes_what_no_recipe_covers_over_two_runs_and_it_can_be_export
 ) -> None:
     """The first run breaks off when the account is empty; `--resume` goes on with the answer that it has."""
     empty = Fail(400, "invalid_request_error", "credit balance is too low")
-    ended, asked = optimize(flip, [kernel(BROKEN), empty], monkeypatch)
-    assert (ended.status, len(asked)) == (3, 2)
+    half = Say(None, text="half a character: \ud83d", stop="end_turn")
+    ended, asked = optimize(flip, [half, kernel(BROKEN), empty], monkeypatch)
+    assert (ended.status, len(asked)) == (3, 3)
     assert "credit balance is too low" in " ".join(ended.stdout.split())
     ended, asked = optimize(flip, [MEND], monkeypatch, "--resume")
     assert ended.status == 4, ended.stderr
@@ -117,10 +118,14 @@ def test_a_model_writes_what_no_recipe_covers_over_two_runs_and_it_can_be_export
     assert "> " in fix.moment
     assert "module 'cutlass.cute.arch' has no attribute 'thread_index'" in fix.moment
     assert "Model: claude-" in ended.stdout
-    assert "2 calls" in ended.stdout
+    assert "3 calls" in ended.stdout
     assert "To take it: cutesmith accept" in ended.stdout
+    replayed = cutesmith("optimize", flip, "--proposer", "llm", "--yes", *WITHOUT_GPU, "--resume")
+    assert replayed.status == 4, "nothing listens at the model's address any more"
+    assert "3 calls" in replayed.stdout
     exported = cutesmith("export", "--trajectories", cwd=flip.parent)
-    written, mended = map(json.loads, exported.stdout.splitlines())
+    nothing, written, mended = map(json.loads, exported.stdout.splitlines())
+    assert (nothing["outcome"], nothing["reward"], nothing["reply"]["text"][-1]) == ("unusable", 0.0, "\ud83d")
     assert (written["file"], written["class"], written["purpose"], written["reward"]) == (
         "flip.py",
         "Flip",
