@@ -13,6 +13,7 @@ import socket
 import subprocess
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -77,7 +78,8 @@ class WorkerProcess:
         finally:
             theirs.close()
         if spare:
-            self._send(self._loading)
+            with suppress(OSError):  # it has ended already: who waits for it is told
+                self._send(self._loading)
         else:
             self.come_up()
 
