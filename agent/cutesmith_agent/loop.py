@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from cutesmith_agent.arithmetic import least
 from cutesmith_agent.captured import validate_captured
-from cutesmith_agent.estimate import Estimate, estimate
+from cutesmith_agent.estimate import Estimate
 from cutesmith_agent.finalise import HeaderWriter, compiled_header, finalise
 from cutesmith_agent.proposing import Proposer, Step, Stop, Trial
 from cutesmith_agent.recipes.contract import Draft, Proposal, Target
@@ -206,7 +207,7 @@ def _with_winner(report: Report, search: Search, final: Candidate, why: str) -> 
     assert final.path is not None
     assert report.graph is not None
     kernel = Kernel(search.kernel, Path(final.path).read_bytes().decode())
-    guess = None if final.timing else estimate(report.graph.bytes, search.bench.archs[0], final.profile)
+    guess = None if final.timing else least(report.graph, search.bench.archs[0], final.profile)
     return replace(
         report,
         best=final.id,

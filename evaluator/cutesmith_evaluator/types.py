@@ -242,10 +242,10 @@ class Roofline:
     """Where a task stands between memory and arithmetic. `floor_ms`: what the slower of the two needs for it."""
 
     intensity: float  # the graph's operations for each of the fewest bytes
-    ridge: float | None  # at which arithmetic in fp32 takes as long as memory; None: the arch is not known
+    ridge: float | None  # at which arithmetic takes as long as memory; None: the arch is not known
     floor_ms: float
     reached: float | None  # the floor over the measured time; None: not timed
-    basis: str  # whose bandwidth, and where that is from
+    basis: str  # whose bandwidth, and where that is from; or whose arithmetic
 
 
 Limiter = Literal["memory", "caches", "shared memory", "instructions", "latency"]

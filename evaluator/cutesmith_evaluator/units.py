@@ -19,5 +19,7 @@ def amount(size: float) -> str:
 
 
 def count(number: float) -> str:
-    """A number of things as "4,096" or "1.3 million"."""
+    """A number of things as "4,096", "1.3 million" or "137.4 billion"."""
+    if number >= 1e9:
+        return f"{number / 1e9:.1f} billion"
     return f"{number / 1e6:.1f} million" if number >= 1e5 else f"{number:,.0f}"

@@ -112,7 +112,7 @@ def limits(profile: Profile) -> str:
         return what
     floor = duration(place.floor_ms, 3)
     if place.reached is None:
-        return f"{what}; not timed, at best {floor} by the bandwidth of {place.basis}"
+        return f"{what}; not timed, at best {floor} by {place.basis}"
     return f"{what}; {place.reached:.0%} of the speed that {place.basis} allows ({floor})"
 
 

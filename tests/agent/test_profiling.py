@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cutesmith_agent.arithmetic import least
 from cutesmith_agent.profiling.analysis import analysed
 from cutesmith_agent.refine.profile import figures
 from cutesmith_evaluator.types import (
@@ -136,8 +137,32 @@ def test_the_roofline_is_an_estimate_where_nothing_was_timed():
     found = told(counts(*WIDE)).roofline
     assert found is not None
     assert found.reached is None
-    assert found.basis == "H200, device-to-device copy, measured"
+    assert found.basis == "the bandwidth of H200 (device-to-device copy, measured)"
     assert found.floor_ms == pytest.approx(BYTES / 4.2e9)
+
+
+def product(dtype: str) -> Graph:
+    """4096 × 4096 × 4096."""
+    square = TensorSpec((4096, 4096), dtype, (4096, 1))
+    inputs = tuple(GraphInput(name, "argument", square, place) for place, name in enumerate("ab"))
+    nodes = (Node("y", "aten.mm.default", (Ref("a"), Ref("b")), {}, (square,)),)
+    size = 3 * 4096**2 * (4 if dtype == "float32" else 2)
+    return Graph(inputs, nodes, (Ref("y"),), False, (), (), "matmul", 2 * 4096**3, size)
+
+
+@pytest.mark.parametrize(("dtype", "products"), [("float32", 3), ("float16", 1)])
+def test_products_are_held_against_tensor_cores(dtype: str, products: int):
+    graph = product(dtype)
+    tensor_cores_ms = products * graph.flops / (132 * 1.98e9 * 4096) * 1e3
+    found = analysed(Candidate("0" * 12, "llm", "time", True), graph, "sm_90a", SOURCE).profile
+    assert found is not None
+    assert found.roofline is not None
+    assert found.roofline.floor_ms == pytest.approx(tensor_cores_ms)
+    assert "tensor cores" in found.roofline.basis
+    guess = least(graph, "sm_90a")
+    assert guess is not None
+    assert guess.ms == pytest.approx(tensor_cores_ms)
+    assert "137.4 billion operations" in guess.basis
 
 
 def test_without_any_tool_little_is_said():

@@ -22,4 +22,4 @@ def test_units_that_people_read():
         "3.9 ns", "4.2 µs", "0.0639 ms", "62 ms", "1.23 s",
     ]  # fmt: skip
     assert [amount(size) for size in (12, 16384, 4.2e9)] == ["12 B", "16.4 kB", "4200.0 MB"]
-    assert [count(number) for number in (4096, 1.3e6)] == ["4,096", "1.3 million"]
+    assert [count(number) for number in (4096, 1.3e6, 137.4e9)] == ["4,096", "1.3 million", "137.4 billion"]

@@ -35,7 +35,7 @@ def test_what_limits_a_kernel_and_its_hints():
     assert wording.limits(profile) == (
         "memory; 91% of the speed that a copy on NVIDIA H200 in the same run allows (0.0639 ms)"
     )
-    untimed = replace(profile, roofline=replace(place, reached=None, basis="H200, datasheet"))
-    assert wording.limits(untimed) == "memory; not timed, at best 0.0639 ms by the bandwidth of H200, datasheet"
+    untimed = replace(profile, roofline=replace(place, reached=None, basis="the bandwidth of H200 (datasheet)"))
+    assert wording.limits(untimed) == "memory; not timed, at best 0.0639 ms by the bandwidth of H200 (datasheet)"
     assert wording.hint(Hint("Stores are narrow.", 24, 0.1)) == "line 24: Stores are narrow."
     assert wording.hint(Hint("Few blocks.", None, 0.1)) == "Few blocks."

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cutesmith_agent.estimate import CORES, FLOPS_A_CLOCK, MEMORY
+from cutesmith_agent.arithmetic import fastest
+from cutesmith_agent.estimate import MEMORY
 from cutesmith_agent.profiling.facts import Facts
 from cutesmith_agent.profiling.hints import hints
 from cutesmith_agent.profiling.limiter import limiter
@@ -24,8 +25,11 @@ def analysed(candidate: Candidate, graph: Graph, arch: str, source: str) -> Cand
 
 
 def roofline(candidate: Candidate, graph: Graph, arch: str) -> Roofline | None:
-    """By the copy's bandwidth where one was measured beside the candidate, else by the arch's; None: neither known."""
-    memory, cores, timing = MEMORY.get(arch), CORES.get(arch), candidate.timing
+    """By the copy's bandwidth where one was measured beside the candidate, else by the arch's; None: neither known.
+
+    By the arithmetic, where that takes longer.
+    """
+    memory, timing = MEMORY.get(arch), candidate.timing
     is_timed = timing is not None and timing.copy_gbps > 0
     if not graph.bytes or not (is_timed or memory):
         return None
@@ -33,9 +37,11 @@ def roofline(candidate: Candidate, graph: Graph, arch: str) -> Roofline | None:
         bandwidth, basis = timing.copy_gbps * 1e9, f"a copy on {timing.device} in the same run"
     else:
         assert memory is not None
-        bandwidth, basis = memory.bytes_per_s, f"{memory.device}, {memory.source}"
-    flops = cores.multiprocessors * cores.hertz * FLOPS_A_CLOCK if cores else None
-    floor_s = max(graph.bytes / bandwidth, graph.flops / flops if flops else 0.0)
+        bandwidth, basis = memory.bytes_per_s, f"the bandwidth of {memory.device} ({memory.source})"
+    rate = fastest(graph, arch)
+    floor_s, ridge = graph.bytes / bandwidth, rate.flops_per_s / bandwidth if rate else None
+    if rate is not None and graph.flops / rate.flops_per_s > floor_s:
+        floor_s, basis = graph.flops / rate.flops_per_s, rate.basis
     ms = median_ms(timing) if timing else None
     reached = floor_s * 1e3 / ms if ms else None
-    return Roofline(graph.flops / graph.bytes, flops / bandwidth if flops else None, floor_s * 1e3, reached, basis)
+    return Roofline(graph.flops / graph.bytes, ridge, floor_s * 1e3, reached, basis)
