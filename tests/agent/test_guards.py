@@ -69,7 +69,7 @@ def test_an_estimate_says_what_it_rests_on():
     ("counts", "words"),
     [
         ({"instructions": 10**6}, "an estimate: 268.4 MB at 4.2 TB/s"),
-        ({"instructions": 10**8}, "an estimate: 25600.0 million thread-level instructions, 128 a clock"),
+        ({"instructions": 10**8}, "an estimate: 25.6 billion thread-level instructions, 128 a clock"),
         ({"sectors": 3 * 10**5}, "an estimate: 76.8 million sectors of global memory, 2 a clock"),
         ({"shared_passes": 10**5}, "an estimate: 25.6 million passes of shared memory, 1 a clock"),
     ],
