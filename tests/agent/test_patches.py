@@ -137,6 +137,22 @@ def test_what_the_text_does_not_settle_is_refused(find: str, words: str):
     assert words in refused((find, "pass"))
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "changed"),
+    [
+        ("cute.copy(sA, tA)", "cute.arch.sync_threads()", "cute.copy(sA, tA, pred=pA)"),
+        ("acc = acc + tA[0]", "x = acc * 2.0", "acc = acc + tA[1]"),
+    ],
+)
+def test_lines_quoted_in_another_order_never_change_places(first: str, second: str, changed: str):
+    source = f"def k(sA, tA, acc):\n    {first}\n    {second}\n"
+    quoted = f"    {second}\n    {first}"
+    assert isinstance(patches.apply(source, patch((quoted, f"    {second}\n    {changed}"))), patches.Refused)
+    kept = patches.apply(source, patch((quoted, f"    {changed}\n    {second}")))
+    assert isinstance(kept, patches.Applied)
+    assert kept.source == source.replace(first, changed)
+
+
 def test_a_line_number_chooses_nothing():
     first, second = (number for number, line in enumerate(SOURCE.split("\n"), 1) if line == "    sync()")
     for near in (first, second, 1):

@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from keyword import iskeyword
 
 from cutesmith_agent.patches import prose
@@ -75,6 +76,9 @@ def _before(find: str, char: int) -> str | None:
     return before if not before.strip() else None
 
 
+_ALIKE = 0.5  # the share of their tokens by which a changed line is known again
+
+
 @dataclass(frozen=True)
 class _CodeLine:
     forms: tuple[str, ...]
@@ -111,6 +115,22 @@ def _reordered(wanted: Sequence[_CodeLine], window: Sequence[_CodeLine]) -> Matc
     indents = {line.forms: line.indent for line in window}
     pairs = tuple((line.indent, indents[line.forms]) for line in wanted)
     return Match(Span(window[0].span.start, window[-1].span.end), pairs)
+
+
+def follows(text: Text, span: Span, new: str) -> bool:
+    """Whether the lines of `new` that are like ones of the span stand in the span's order.
+
+    One that quotes lines in another order than the file may have them so in its own text as well: a barrier then moves.
+    """
+    old = [line.forms for line in _code_lines(text) if span.start <= line.span.start and line.span.end <= span.end]
+    places = [place for line in _code_lines(Text(new)) if (place := _like(line.forms, old)) is not None]
+    return places == sorted(places)
+
+
+def _like(forms: tuple[str, ...], old: Sequence[tuple[str, ...]]) -> int | None:
+    shares = [SequenceMatcher(None, forms, each, autojunk=False).ratio() for each in old]
+    best = max(shares, default=0.0)
+    return shares.index(best) if best >= _ALIKE else None
 
 
 def same_words(text: Text, find: str) -> list[Match]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from cutesmith_agent.patches import rewriting
-from cutesmith_agent.patches.layouts import Match, same_lines, same_tokens, same_words
+from cutesmith_agent.patches.layouts import Match, follows, same_lines, same_tokens, same_words
 from cutesmith_agent.patches.patch import Change
 from cutesmith_agent.patches.text import Text
 from cutesmith_agent.patches.tokens import plain
@@ -70,9 +70,13 @@ def _place(text: Text, change: Change) -> Edit | Unplaced:
     alike = same_tokens(text, change.find)
     if exact:
         return _only_exact(text, change, exact, alike)
-    for matches in _inexact(text, change.find, alike):
+    for matches, reordered in _inexact(text, change.find, alike):
         if len(matches) > 1:
             return Unplaced("reads so at more than one place", tuple(match.span for match in matches))
+        if matches and reordered and not follows(text, matches[0].span, change.replace):
+            return Unplaced(
+                "is there with its lines in another order, which `replace` does not keep", (matches[0].span,)
+            )
         if matches:
             return _at(text, change, matches[0])
     if standing:
@@ -80,10 +84,11 @@ def _place(text: Text, change: Change) -> Edit | Unplaced:
     return Unplaced("is not in the file")
 
 
-def _inexact(text: Text, find: str, alike: Sequence[Match]) -> Iterable[Sequence[Match]]:
-    yield alike
-    yield same_lines(text, find)
-    yield same_words(text, find)
+def _inexact(text: Text, find: str, alike: Sequence[Match]) -> Iterable[tuple[Sequence[Match], bool]]:
+    """The places by each way to read the quote, and whether it may have its lines in another order."""
+    yield alike, False
+    yield same_lines(text, find), True
+    yield same_words(text, find), False
 
 
 def _at(text: Text, change: Change, match: Match) -> Edit | Unplaced:
