@@ -33,7 +33,7 @@ async def closed_within(jobs: Supervisor, seconds: float) -> float:
 
 async def test_a_server_that_closes_while_its_agents_start_is_not_held_up(project):
     """At any point of a start, which lasts a few turns of the event loop."""
-    turns = random.Random(6)
+    turns, others = random.Random(6), set(descendants(os.getpid()))  # of tests that share this process
     for _ in range(40):
         events: dict[str, JobEvent] = {}
         jobs = Supervisor(lambda key, event, seen=events: seen.__setitem__(key.qualname, event))
@@ -43,7 +43,7 @@ async def test_a_server_that_closes_while_its_agents_start_is_not_held_up(projec
             await asyncio.sleep(0)
         await closed_within(jobs, 10.0)
         assert {type(event) for event in events.values()} == {Cancelled}
-        assert descendants(os.getpid()) == []
+        assert set(descendants(os.getpid())) <= others
 
 
 async def test_an_agent_that_hears_nothing_is_cancelled_within_a_second_with_all_it_started(project, monkeypatch):
@@ -52,19 +52,19 @@ async def test_an_agent_that_hears_nothing_is_cancelled_within_a_second_with_all
     stubborn = project / "python"
     stubborn.write_text(f"#!/bin/sh\ntrap '' TERM HUP\necho $$ > '{project}/started'\nsleep 600\n")
     stubborn.chmod(0o755)
-    jobs = Supervisor(lambda key, event: None)
+    jobs, others = Supervisor(lambda key, event: None), set(descendants(os.getpid()))
     key = ClassKey(project / "new_gelu.py", "NewGELU")
     jobs.submit(key, job_of(key.path, str(stubborn)))
     async with asyncio.timeout(60):
         while not (project / "started").exists() or not (project / "started").read_text().strip():
             await asyncio.sleep(0.02)
-    agent, *workers = descendants(os.getpid())
+    agent, *workers = [pid for pid in descendants(os.getpid()) if pid not in others]
     assert len(workers) >= 2  # the script, and what it sleeps in
     os.kill(agent, signal.SIGSTOP)
     seconds = await closed_within(jobs, 10.0)
     print(f"ended in {seconds:.2f} s")
     assert seconds < 1.0
-    assert descendants(os.getpid()) == []
+    assert set(descendants(os.getpid())) <= others
     assert not [pid for pid in (agent, *workers) if _lives(pid)]
 
 

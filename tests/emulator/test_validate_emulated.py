@@ -58,7 +58,7 @@ def test_a_cluster_of_blocks_shares_a_row(worker: Worker, tmp_path: Path) -> Non
     softmax = next(case for case in kernelbench_cases() if case.name == "23 Softmax")
     case = replace(softmax, constants={"ROWS": "2", "COLUMNS": "70004"})  # the last block's part is shorter
     task, _, drafts = drafts_of(worker, case, tmp_path)
-    clustered = next(draft for draft in drafts if draft.schedule.get("cluster") == 2)
+    clustered = next(draft for draft in drafts if draft.schedule.get("cluster"))
     candidate = tmp_path / "softmax_cute.py"
     candidate.write_text(clustered.source)
     verdict = worker.validate(task, candidate, device="emulated", quick=True)
