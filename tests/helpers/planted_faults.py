@@ -25,7 +25,7 @@ FAULTS = {
     "writes_nothing": Fault(
         "def forward(module, x):\n    return torch.empty_like(x)\n",
         "not-repeatable",
-        "nothing writes 2,560 of 2,560 elements (all elements)",
+        "nothing writes 2,5",  # of 2,560: what the CPU's heap keeps of its own in them may be alike by chance
     ),
     "leaves_a_block_unwritten": Fault(
         """
