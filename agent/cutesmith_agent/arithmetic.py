@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cutesmith_agent.estimate import CORES, FLOPS_A_CLOCK, MEMORY, Estimate, estimate
+from cutesmith_agent.refine.kinds import kinds
 from cutesmith_evaluator.types import Graph, Profile
 from cutesmith_evaluator.units import count
 
 # fp16 operations of a multiprocessor's tensor cores, dense, of NVIDIA's datasheets and white papers.
 TENSOR_FLOPS_A_CLOCK = {"sm_80": 2048, "sm_86": 1024, "sm_89": 1024, "sm_90a": 4096}
 SPLIT = 3  # products of fp16 parts for one in fp32
-_PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "addbmm", "matmul", "linear", "convolution", "einsum", "mv", "addmv"}
+_ON_TENSOR_CORES = {"matmul", "conv", "attention"}
 _WIDE = {"float32", "float64"}
 
 
@@ -32,7 +33,7 @@ def fastest(graph: Graph, arch: str) -> Arithmetic | None:
     if cores is None or memory is None:
         return None
     clocks = cores.multiprocessors * cores.hertz
-    if not any(node.op.split(".")[1] in _PRODUCTS for node in graph.nodes):
+    if _ON_TENSOR_CORES.isdisjoint(kinds(graph)):
         return Arithmetic(clocks * FLOPS_A_CLOCK, f"the arithmetic of {memory.device} in fp32")
     tensor = clocks * TENSOR_FLOPS_A_CLOCK[arch]
     if any(each.spec.dtype in _WIDE for each in graph.inputs):

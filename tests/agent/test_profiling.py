@@ -165,6 +165,11 @@ def test_products_are_held_against_tensor_cores(dtype: str, products: int):
     assert "137.4 billion operations" in guess.basis
 
 
+def test_operations_without_a_namespace_have_a_roofline():
+    graph = replace(GRAPH, category="mixed", nodes=(replace(GRAPH.nodes[0], op="getitem"), *product("float32").nodes))
+    assert analysed(Candidate("0" * 12, "llm", "time", True), graph, "sm_90a", SOURCE).profile is not None
+
+
 def test_without_any_tool_little_is_said():
     found = told(None)
     assert (found.limiter, found.hints, found.kernels) == (None, (), ())

@@ -66,7 +66,8 @@ def test_planted_faults_are_found_and_said(name: str, tmp_path: Path):
     assert not outcome.ok
     found = [finding for finding in outcome.findings if finding.kind == fault.kind]
     assert found, outcome.findings
-    assert any(fault.words in finding.message for finding in found), found
+    said = (fault.words, *fault.on_the_heap)
+    assert any(words in finding.message for finding in found for words in said), found
 
 
 def test_the_line_of_an_exception_is_reported(tmp_path: Path):

@@ -9,12 +9,17 @@ from planted_candidates import TASK, UNTRAINED, UNTRAINED_HONEST
 
 @dataclass(frozen=True)
 class Fault:
-    """A candidate's forward, the finding it must bring, words that the finding's message must have, and the task."""
+    """A candidate's forward, the finding it must bring, words that the finding's message must have, and the task.
+
+    `on_the_heap`: what it may say instead where memory is malloc's, which keeps two or four words of its own at the
+    start of what is free: nothing has written these, and they do not hold the poison.
+    """
 
     source: str
     kind: str
     words: str = ""
     task: str = TASK
+    on_the_heap: tuple[str, ...] = ()
 
 
 FAULTS = {
@@ -25,7 +30,11 @@ FAULTS = {
     "writes_nothing": Fault(
         "def forward(module, x):\n    return torch.empty_like(x)\n",
         "not-repeatable",
-        "nothing writes 2,5",  # of 2,560: what the CPU's heap keeps of its own in them may be alike by chance
+        "nothing writes 2,560 of 2,560 elements (all elements)",
+        on_the_heap=tuple(
+            f"nothing writes {left} of 2,560 elements (only the tail, the last {left} elements)"
+            for left in ("2,552", "2,556")
+        ),
     ),
     "leaves_a_block_unwritten": Fault(
         """

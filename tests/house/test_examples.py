@@ -72,12 +72,7 @@ def test_rotary_keeps_lengths(tmp_path: Path) -> None:
     torch.testing.assert_close(k.norm(dim=-1), inputs[1].norm(dim=-1))
 
 
-# One of each kind: every example is proved on the emulated device elsewhere.
-@pytest.mark.parametrize(
-    "example",
-    [example for example in suite.EXAMPLE_MODULES if example.stem in ("swiglu", "rms_norm", "focal_loss")],
-    ids=lambda example: example.stem,
-)
+@every_example
 def test_optimize_compiles_a_kernel_for_every_default_arch(example: suite.Example, tmp_path: Path) -> None:
     file = shutil.copy(example.file, tmp_path)
     command = [sys.executable, "-m", "cutesmith_server", "optimize", file, "--json", "--device", "none"]
