@@ -29,7 +29,8 @@ from cutesmith_agent.scratch import Mirror
 from cutesmith_agent.secrets import Scrubber
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_agent.store.opening import open_store
-from cutesmith_agent.store.store import JobKey, Store
+from cutesmith_agent.store.rows import JobKey
+from cutesmith_agent.store.store import Store
 from cutesmith_agent.subject import Subject, UnusableError, not_written, read_subject
 from cutesmith_agent.trial import ALL_ARMS, Bench
 from cutesmith_evaluator.errors import WorkerError

@@ -10,7 +10,7 @@ from cutesmith_server.jobs import ClassKey
 
 if TYPE_CHECKING:
     from cutesmith_agent.source.outline import ModuleClass
-    from cutesmith_agent.store.store import Decision
+    from cutesmith_agent.store.rows import Decision
 
 
 def drift_of(key: ClassKey, found: ModuleClass, accepted: Decision | None, digest: str | None) -> str:

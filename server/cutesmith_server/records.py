@@ -16,7 +16,8 @@ from pathlib import Path
 from cutesmith_agent.store.captures import Capture
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_agent.store.opening import open_store
-from cutesmith_agent.store.store import Choice, Decision, FinishedJob, Store, Verdict
+from cutesmith_agent.store.rows import Choice, Decision, FinishedJob, Verdict
+from cutesmith_agent.store.store import Store
 from cutesmith_server.surroundings import Surroundings, drifted
 
 log = logging.getLogger(__name__)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
 
     from cutesmith_agent.source.outline import ModuleClass
-    from cutesmith_agent.store.store import Choice, Decision
+    from cutesmith_agent.store.rows import Choice, Decision
     from cutesmith_server.folder_watcher import FolderWatcher
 
 log = logging.getLogger(__name__)

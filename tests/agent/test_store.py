@@ -18,8 +18,9 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from cutesmith_agent.store.opening import open_store
 from cutesmith_agent.store.pruning import Bounds
+from cutesmith_agent.store.rows import Decision, JobKey
 from cutesmith_agent.store.schema import MIGRATIONS, migrate
-from cutesmith_agent.store.store import Decision, JobKey, Store
+from cutesmith_agent.store.store import Store
 from cutesmith_evaluator.types import Candidate, Environment, ErrorFigures, ErrorPair, Finding, Speedup
 
 ENVIRONMENT = Environment("3.11", "2.13.0", "4.8.1", "0.1", "NVIDIA H200", "sm_90a")
@@ -202,7 +203,7 @@ import sys, time
 from pathlib import Path
 from dataclasses import replace
 from cutesmith_agent.store.opening import open_store
-from cutesmith_agent.store.store import JobKey
+from cutesmith_agent.store.rows import JobKey
 from cutesmith_evaluator.types import Candidate, Environment
 root, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 environment = Environment("3.11", None, None, None, "none", None)

@@ -9,7 +9,7 @@ import pytest
 
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_agent.store.opening import open_store
-from cutesmith_agent.store.store import Decision
+from cutesmith_agent.store.rows import Decision
 from loop_rig import Rig
 from scripted_evaluator import Script, draft
 

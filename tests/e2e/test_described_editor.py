@@ -46,7 +46,7 @@ async def test_a_reference_is_approved_and_a_kernel_made_against_it(
 async def test_a_reference_from_before_is_shown_and_turned_down(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As another server, or the command line, left it; a stale one is not written."""
     from cutesmith_agent.source.fingerprint import class_hash
-    from cutesmith_agent.store.store import JobKey
+    from cutesmith_agent.store.rows import JobKey
 
     file = project / "flip.py"
     file.write_text(DESCRIBED)

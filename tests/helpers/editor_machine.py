@@ -26,7 +26,7 @@ from cutesmith_agent.source.edits import EditRefusedError, apply_edits
 from cutesmith_agent.source.fingerprint import class_hash
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_agent.store.opening import open_store
-from cutesmith_agent.store.store import JobKey
+from cutesmith_agent.store.rows import JobKey
 from cutesmith_server.outlines import Outline, outline_of
 from cutesmith_server.records import Record, read_records
 from scripted_editor import HELIX, NEOVIM, VS_CODE, Editor, editor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from cutesmith_evaluator.types import Graph, GraphInput, Node, Ref
@@ -31,6 +32,24 @@ def _per_dim(node: Node, position: int, dims: int, default: tuple[int, ...]) -> 
     return values * dims if len(values) == 1 else values
 
 
+@dataclass(frozen=True)
+class _Pooling:
+    """Windows of a plane; `whole`: a mean counts its padding, too; `divisor`: in place of the count."""
+
+    kind: Literal["max", "mean"]
+    plane: Index
+    windows: tuple[WindowDim, ...]
+    whole: bool
+    divisor: int | None
+
+    def of(self, lowerer: Lowerer, load: Load, element: Expr | None = None, needed: tuple[Load, ...] = ()) -> Expr:
+        """`element`: what each is computed to, where that is not what is loaded, and what else that needs."""
+        place = (self.plane.terms, self.plane.offset)
+        return lowerer.builder.pool(
+            self.kind, load, place, self.windows, whole=self.whole, divisor=self.divisor, element=element, needed=needed
+        )
+
+
 def _pool(kind: Literal["max", "mean"], dims: int) -> Emit:
     def emit(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
         if output:
@@ -44,7 +63,7 @@ def _pool(kind: Literal["max", "mean"], dims: int) -> Emit:
         shape = lowerer.spec(source(node)).shape
         windows = windows_of(lowerer, index, shape, size, stride, padding, dilation)
         plane = plane_of(lowerer, index[: len(shape) - dims], shape)
-        return _leaf(lowerer, node, kind, plane, windows, index, whole=whole, override=override)
+        return _pooled(lowerer, node, _Pooling(kind, plane, windows, whole, _divisor(node, override)), index)
 
     return emit
 
@@ -75,55 +94,36 @@ def plane_of(lowerer: Lowerer, index: tuple[Index, ...], shape: tuple[int, ...])
     return plane
 
 
-def _leaf(
-    lowerer: Lowerer,
-    node: Node,
-    kind: Literal["max", "mean"],
-    plane: Index,
-    windows: tuple[WindowDim, ...],
-    index: tuple[Index, ...],
-    *,
-    whole: bool,
-    override: object,
-) -> Expr:
-    taps = math.prod(window.taps for window in windows)
+def _divisor(node: Node, override: object) -> int | None:
+    if override is not None and not isinstance(override, int):
+        raise Unsupported(f"no recipe covers {node.op} with this divisor", line=node.line)
+    return override
+
+
+def _pooled(lowerer: Lowerer, node: Node, pooling: _Pooling, index: tuple[Index, ...]) -> Expr:
+    taps = math.prod(window.taps for window in pooling.windows)
     if taps > MOST_TAPS:
         raise Unsupported(f"no recipe covers {node.op} over windows of {taps} elements", line=node.line)
     given = input_of(lowerer, source(node))
-    if override is not None and not isinstance(override, int):
-        raise Unsupported(f"no recipe covers {node.op} with this divisor", line=node.line)
     if given is None:
-        return _computed(lowerer, node, kind, plane, windows, index, whole=whole, override=override)
-    load = lowerer.builder.load(given.name, given.spec.dtype, lowerer.strides(plane), 0)
-    place = (plane.terms, plane.offset)
-    return lowerer.builder.pool(kind, load, place, windows, whole=whole, divisor=override)
+        return _computed(lowerer, node, pooling, index)
+    load = lowerer.builder.load(given.name, given.spec.dtype, lowerer.strides(pooling.plane), 0)
+    return pooling.of(lowerer, load)
 
 
-def _computed(
-    lowerer: Lowerer,
-    node: Node,
-    kind: Literal["max", "mean"],
-    plane: Index,
-    windows: tuple[WindowDim, ...],
-    index: tuple[Index, ...],
-    *,
-    whole: bool,
-    override: int | None,
-) -> Expr:
+def _computed(lowerer: Lowerer, node: Node, pooling: _Pooling, index: tuple[Index, ...]) -> Expr:
     """A window of what is computed, element by element, of one tensor and of what is the same all over a plane."""
+    windows = pooling.windows
     within = tuple(Index(((WINDOW + d, 1),)) for d in range(len(windows)))
     element = lowerer.value(source(node), (*index[: len(index) - len(windows)], *within))
     loads = tuple(e for e in walk((element,)) if isinstance(e, Load))
     elements = [load for load in loads if load.windowed]
     simple = all(isinstance(e, Load | Op | Const) for e in walk((element,)))
     whole_planes = [tuple(w.stride for w in windows)] == [load.windowed for load in elements]
-    if not simple or not whole_planes or elements[0].strides != lowerer.strides(plane):
+    if not simple or not whole_planes or elements[0].strides != lowerer.strides(pooling.plane):
         raise Unsupported(f"no recipe covers {node.op} of a computed tensor", line=node.line)
     needed = tuple(load for load in loads if not load.windowed)
-    place = (plane.terms, plane.offset)
-    return lowerer.builder.pool(
-        kind, elements[0], place, windows, whole=whole, divisor=override, element=element, needed=needed
-    )
+    return pooling.of(lowerer, elements[0], element=element, needed=needed)
 
 
 def is_windowed(graph: Graph, name: str) -> bool:

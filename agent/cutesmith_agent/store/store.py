@@ -11,77 +11,19 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Literal, Self
+from typing import IO, Any, Self
 
 from cutesmith_agent.store.calls import Calls
 from cutesmith_agent.store.captures import Captures
 from cutesmith_agent.store.location import file_key
 from cutesmith_agent.store.pruning import Bounds, prune, remove_folders
+from cutesmith_agent.store.rows import Decision, FinishedJob, JobKey, Transition, Verdict
 from cutesmith_agent.store.trials import Trials, environment_text
 from cutesmith_evaluator.types import Candidate, Environment
 from cutesmith_evaluator.wire import converter
-
-Choice = Literal["accepted", "rejected", "removed"]
-
-
-@dataclass(frozen=True)
-class JobKey:
-    """A job, and the hash of all that its results depend on: equal digests may resume one another."""
-
-    kind: str
-    file: str
-    qualname: str
-    digest: str
-    class_hash: str | None = None
-
-
-@dataclass(frozen=True)
-class Transition:
-    """A step of a job. `at` is in seconds since the epoch."""
-
-    job: str
-    stage: str
-    message: str
-    at: float
-    candidate: str | None = None
-
-
-@dataclass(frozen=True)
-class FinishedJob:
-    """A job that came to its end, with the report it printed. `ended` is in seconds since the epoch."""
-
-    id: str
-    kind: str
-    class_hash: str | None
-    report: dict[str, Any]
-    ended: float
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What the user did with a proposal. `kernel` is the accepted file's absolute path."""
-
-    decision: Choice
-    file: str
-    qualname: str
-    job: str | None = None
-    candidate: str | None = None
-    class_hash: str | None = None
-    kernel: str | None = None
-    at: float = 0.0
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a job found of a candidate, in which environment, for which class. `ended`: seconds since the epoch."""
-
-    candidate: Candidate
-    environment: Environment
-    class_hash: str | None
-    ended: float
 
 
 class Store:

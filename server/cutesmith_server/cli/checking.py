@@ -13,7 +13,7 @@ from cutesmith_agent.report import COMPILED_ONLY, NO_CANDIDATE, UNUSABLE_INPUT, 
 from cutesmith_agent.store.captures import Capture
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_agent.store.opening import open_store
-from cutesmith_agent.store.store import Verdict
+from cutesmith_agent.store.rows import Verdict
 from cutesmith_evaluator.types import Candidate, Task
 from cutesmith_server import wording
 from cutesmith_server.adopted import Adopted, adopted_kernels
