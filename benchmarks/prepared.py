@@ -5,7 +5,7 @@ of these, those whose name contains it; `--level1`, `--level2`: those of KernelB
 drafts, as accepted, to FOLDER. `measure FOLDER RESULTS` then validates (quickly) and times on this CUDA device what
 RESULTS still lacks: each process compiles its share of the cases, all wait for one another, and then they choose
 drafts and time one at a time, alone on the device. A case's inputs are on the device only while it needs them, and
-cases of several gigabytes are compiled two at a time.
+cases of several gigabytes are compiled four at a time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DRAFTS = 6
 PROCESSES = 8
 STAGES = ("compiled", "chosen", "adopted")
 LARGE = 1 << 31  # bytes that a case reads and writes
-LARGE_AT_ONCE = 2
+LARGE_AT_ONCE = 4
 
 
 def main() -> None:
@@ -119,7 +119,7 @@ def measure_share(folder: Path, results: Path, number: int) -> None:
 
     share = Share(folder, results, number)
     done = {line["case"] for line in read_lines(results) if "failed" not in line}
-    abouts = {place: json.loads((place / "about.json").read_text()) for place in sorted(folder.glob("case_*"))}
+    abouts = {place: json.loads((place / "about.json").read_text()) for place in prepared_in(folder)}
     places = [place for place, about in abouts.items() if about["case"] not in done][number::PROCESSES]
     with torch.no_grad():
         ready = []
@@ -142,6 +142,11 @@ def measure_share(folder: Path, results: Path, number: int) -> None:
                 for line in share.tried(case.about, lambda case=case: case.with_inputs(case.measured)):
                     append_line(results, share.common | line)
                     print(summary(line), flush=True)
+
+
+def prepared_in(folder: Path) -> list[Path]:
+    """The cases for which there are drafts."""
+    return sorted(about.parent for about in folder.glob("case_*/about.json"))
 
 
 @dataclass

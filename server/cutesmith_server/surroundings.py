@@ -36,7 +36,7 @@ def surroundings(interpreter: Path) -> Surroundings:
 
 def drifted(before: Environment, now: Surroundings) -> str:
     """What is another than a verdict was found with: "torch 2.13.0 (was 2.11.0)", or ""."""
-    pairs = [("torch", before.torch, now.torch), ("the CuTe DSL", before.dsl, now.dsl)]
+    pairs = [("torch", _public(before.torch), _public(now.torch)), ("the CuTe DSL", before.dsl, now.dsl)]
     if before.device != "none" and now.devices:
         pairs.append(("the driver", before.driver, now.driver))
     changed = [f"{name} {here} (was {there})" for name, there, here in pairs if there and here and there != here]
@@ -56,6 +56,11 @@ def _site_packages(interpreter: Path) -> tuple[Path, ...]:
 def _version(folders: tuple[Path, ...], package: str) -> str | None:
     found = [path for folder in folders for path in folder.glob(f"{package}-*.dist-info")]
     return found[0].name.removeprefix(f"{package}-").removesuffix(".dist-info") if len(found) == 1 else None
+
+
+def _public(version: str | None) -> str | None:
+    """Without the build's name: torch calls itself 2.13.0+cu130 where its package is 2.13.0."""
+    return version and version.partition("+")[0]
 
 
 def _gpu_models() -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,7 @@ def test_drift_is_claimed_only_of_what_is_known():
     here = Surroundings("2.11.0", "4.8.1", "580.1", ("NVIDIA H200", "NVIDIA H200"))
     assert drifted(H200, here) == ""
     assert drifted(H200, Surroundings()) == ""
+    assert drifted(replace(H200, torch="2.11.0+cu130"), here) == "", "torch names its build, its package does not"
     other = Surroundings("2.13.0", "4.9.0", "590.2", ("NVIDIA B200",))
     assert drifted(H200, other) == (
         "torch 2.13.0 (was 2.11.0), the CuTe DSL 4.9.0 (was 4.8.1), the driver 590.2 (was 580.1), "

@@ -95,3 +95,14 @@ def test_nan_and_infinity_go_on_from_where_they_are():
         got = x.cumsum(1)
     assert torch.equal(got.isnan(), x.cumsum(1).isnan())
     assert torch.equal(got.isinf(), x.cumsum(1).isinf())
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+@pytest.mark.parametrize("place", [0, 23, 24, 3071, 3072, 99_000])
+def test_in_a_tensor_of_one_row_too(place: int, bad: float):
+    x = torch.ones(100_000)
+    x[place] = bad
+    with like_cuda(CPU):
+        got = x.cumsum(0)
+    assert torch.equal(got.isfinite(), torch.arange(len(x)) < place)
+    assert torch.equal(got[:place], torch.arange(1.0, place + 1)), "small whole numbers are exact in any order"

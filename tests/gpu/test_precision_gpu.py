@@ -21,6 +21,7 @@ PRODUCTS = {
     "3-term fp16 split, not promoted": "lowered",
     "6-term bf16 split, promoted every 128": "kept",
 }
+SCANS = 8  # of other values each
 
 
 def class_of(study: Study, name: str, distribution: str) -> object:
@@ -45,10 +46,16 @@ def test_a_convolution_in_tf32_is_as_eager_and_in_bfloat16_lowered(distribution:
     ("shape", "dim"), [((8, 1000), 1), ((64, 2564), 1), ((4096, 64), 0), ((3, 700, 32), 1), ((200_000,), 0)]
 )
 def test_what_stands_for_a_gpu_on_the_cpu_errs_like_one(scan: str, shape: tuple[int, ...], dim: int):
-    x = 1 + 0.01 * torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    errors = torch.stack([scan_errors(scan, shape, dim, seed) for seed in range(SCANS)]).norm(dim=0)
+    ours, eagers = errors.tolist()
+    assert eagers / 2 < ours < eagers * 2
+
+
+def scan_errors(scan: str, shape: tuple[int, ...], dim: int, seed: int) -> torch.Tensor:
+    """Against float64: of what stands for a GPU, and of the GPU. A product's error walks at random: one says little."""
+    x = 1 + 0.01 * torch.randn(shape, generator=torch.Generator().manual_seed(seed))
     exact = getattr(torch, scan)(x.double(), dim)
     with like_cuda(torch.device("cpu")):
         ours = getattr(torch, scan)(x, dim)
     theirs = getattr(torch, scan)(x.cuda(), dim).cpu()
-    error, eagers = ((each - exact).norm().item() for each in (ours, theirs))
-    assert eagers / 2 < error < eagers * 2, (ours == theirs).float().mean().item()
+    return torch.stack([(each - exact).norm() for each in (ours, theirs)])

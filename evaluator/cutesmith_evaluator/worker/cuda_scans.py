@@ -28,8 +28,11 @@ _ACCUMULATE = {
     torch.mul: np.multiply.accumulate,
     torch.logaddexp: np.logaddexp.accumulate,
 }
+_NEUTRAL = {torch.add: 0.0, torch.mul: 1.0, torch.logaddexp: float("-inf")}
 _LEAST, _MOST = 4, 9  # logarithms of the threads that CUDA gives a row
 _BLOCK = 9  # of all threads
+_THREADS, _ITEMS = 128, 24  # of a tile where the whole tensor is one row
+_WINDOW = 32  # tiles whose totals one warp adds up
 
 
 def like_cuda(device: torch.device) -> AbstractContextManager[object]:
@@ -56,9 +59,11 @@ def _is_fp32(*tensors: Tensor) -> bool:
 
 
 def scanned(x: Tensor, dim: int, combine: Combine) -> Tensor:
-    """The scan of an fp32 tensor along a dimension in CUDA's order: along rows in memory by blocks of threads, along
-    any other dimension by one thread after another."""
+    """The scan of an fp32 tensor along a dimension in CUDA's order: a tensor that is one row by tiles side by side,
+    rows in memory by blocks of threads, along any other dimension by one thread after another."""
     rows = x.movedim(dim, -1)
+    if x.numel() == rows.shape[-1] > 0:
+        return _in_tiles(rows.reshape(-1), combine).reshape(x.shape)
     is_inner = x.stride(dim) == 1 or x.dim() == 1
     done = _in_blocks(rows.contiguous(), combine) if is_inner else _one_by_one(rows, combine)
     return done.movedim(-1, dim).contiguous()
@@ -66,6 +71,32 @@ def scanned(x: Tensor, dim: int, combine: Combine) -> Tensor:
 
 def _one_by_one(rows: Tensor, combine: Combine) -> Tensor:
     return torch.from_numpy(_ACCUMULATE[combine](rows.numpy(), axis=-1))
+
+
+def _in_tiles(row: Tensor, combine: Combine) -> Tensor:
+    """Every thread's items one after another, from what the threads and tiles before it come to."""
+    length, neutral = row.numel(), _NEUTRAL[combine]
+    padded = torch.nn.functional.pad(row, (0, -length % (_THREADS * _ITEMS)), value=neutral)
+    items = padded.view(-1, _THREADS, _ITEMS)
+    threads = _one_by_one(items, combine)[..., -1].clone()
+    _tree(threads, combine)
+    before = combine(_tiles_before(threads[:, -1], combine)[:, None], _shifted(threads, neutral))
+    items = torch.cat((combine(before, items[..., 0])[..., None], items[..., 1:]), -1)
+    return _one_by_one(items, combine).reshape(-1)[:length]
+
+
+def _tiles_before(totals: Tensor, combine: Combine) -> Tensor:
+    """What all tiles before each come to: a window's totals as a tree, windows one after another."""
+    neutral = _NEUTRAL[combine]
+    windows = torch.nn.functional.pad(totals, (0, -totals.numel() % _WINDOW), value=neutral).view(-1, _WINDOW).clone()
+    _tree(windows, combine)
+    windows_before = _shifted(_one_by_one(windows[:, -1].contiguous(), combine), neutral)
+    return combine(windows_before[:, None], _shifted(windows, neutral)).reshape(-1)[: totals.numel()]
+
+
+def _shifted(scans: Tensor, neutral: float) -> Tensor:
+    """Without the own value: what lies before it."""
+    return torch.nn.functional.pad(scans[..., :-1], (1, 0), value=neutral)
 
 
 def _in_blocks(rows: Tensor, combine: Combine) -> Tensor:
