@@ -13,48 +13,7 @@ from cutesmith_evaluator.client import Worker
 from cutesmith_evaluator.guards.static import judge
 from cutesmith_evaluator.types import Task
 
-MODULES = """\
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-
-class PointwiseTail(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(4, 12, 3, padding=(1, 0))
-        self.bias = nn.Parameter(torch.randn(12, 1, 1))
-
-    def forward(self, x):
-        return F.hardswish(self.conv(x)) + self.bias
-
-
-class NormTail(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.ConvTranspose2d(4, 8, 3, stride=2, padding=1, output_padding=1, bias=False)
-        self.norm = nn.GroupNorm(2, 8)
-
-    def forward(self, x):
-        return self.norm(F.gelu(self.conv(x)))
-
-
-class NoTail(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(4, 8, 3)
-
-    def forward(self, x):
-        return self.conv(x)
-
-
-def get_inputs():
-    return [torch.randn(2, 4, 7, 9)]
-
-
-def get_init_inputs():
-    return []
-"""
+MODULES = Path(__file__).parents[1] / "agent" / "recipes" / "library_modules.py"
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +24,7 @@ def worker() -> Iterator[Worker]:
 
 @pytest.mark.parametrize(("name", "draft"), [("PointwiseTail", -1), ("NormTail", 0)])
 def test_a_tail_is_right_and_says_what_is_not_its_own(name: str, draft: int, worker: Worker, tmp_path: Path) -> None:
-    task = _task(tmp_path, name)
+    task = Task(str(MODULES), name)
     source = propose(worker.inspect(task), Target(name, Path(task.file), "sm_90a")).drafts[draft].source
     candidate = tmp_path / "kernel" / f"{name.lower()}_cute.py"
     candidate.parent.mkdir()
@@ -77,14 +36,8 @@ def test_a_tail_is_right_and_says_what_is_not_its_own(name: str, draft: int, wor
     assert any("torch.conv" in finding.message for finding in findings)
 
 
-def test_a_convolution_alone_is_refused(worker: Worker, tmp_path: Path) -> None:
-    task = _task(tmp_path, "NoTail")
+def test_a_convolution_alone_is_refused(worker: Worker) -> None:
+    task = Task(str(MODULES), "NoTail")
     proposal = propose(worker.inspect(task), Target("NoTail", Path(task.file), "sm_90a"))
     assert not proposal.drafts
     assert "aten.convolution" in proposal.findings[0].message
-
-
-def _task(folder: Path, name: str) -> Task:
-    file = folder / "tails.py"
-    file.write_text(MODULES)
-    return Task(str(file), name)

@@ -108,6 +108,7 @@ class MeanOfSoftmax(nn.Module):
 
 
 SHAPES = {"DepthwiseLine": (3, 4, 33), **dict.fromkeys(("DepthwiseVolume", "MeanOfComputed"), (2, 4, 5, 6, 7))}
+DTYPES = {}
 INDEXED = ("CrossEntropy", "CrossEntropySum", "CrossEntropyRows", "SmoothedCrossEntropy", "Chosen")
 PAIRS = ("RowDistances", "MeanOfSoftmax")
 
@@ -115,9 +116,11 @@ PAIRS = ("RowDistances", "MeanOfSoftmax")
 def inputs_of(name):
     """Seeded inputs for a class: standard normal, and places in rows."""
     torch.manual_seed(1)
+    dtype = DTYPES.get(name, torch.float32)
     if name in INDEXED:
-        return [torch.randn(37, 96), torch.randint(0, 96, (37,))]
-    return [torch.randn(37, 96) for _ in range(2)] if name in PAIRS else [torch.randn(SHAPES.get(name, (2, 6, 9, 11)))]
+        return [torch.randn(37, 96).to(dtype), torch.randint(0, 96, (37,))]
+    shapes = ((37, 96), (37, 96)) if name in PAIRS else (SHAPES.get(name, (2, 6, 9, 11)),)
+    return [torch.randn(shape).to(dtype) for shape in shapes]
 
 
 for _name, _class in dict(globals()).items():

@@ -16,7 +16,8 @@ from pathlib import Path
 _ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(_ROOT / folder) for folder in ("tests/helpers", "benchmarks")]
 
-from corpus.recipe_cases import KEPT, Recipe, recipes  # noqa: E402
+from corpus.recipe import Recipe  # noqa: E402
+from corpus.recipe_cases import KEPT, recipes  # noqa: E402
 from cutesmith_agent.recipes import Target, propose  # noqa: E402
 from cutesmith_evaluator.client import Worker  # noqa: E402
 from cutesmith_evaluator.types import Task  # noqa: E402
@@ -40,7 +41,7 @@ def _written(worker: Worker, recipe: Recipe) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         task = Task(str(recipe.task().write(Path(folder))), recipe.qualname)
         inspection = worker.inspect(task)
-        proposal = propose(inspection, Target(recipe.qualname, Path(task.file), "sm_90a"))
+        proposal = propose(inspection, Target(recipe.qualname, Path(task.file), recipe.arch))
     for draft in proposal.drafts:
         if recipe.pick.items() <= draft.schedule.items():
             return draft.source.encode()
