@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from cutesmith_agent.source.positions import Encoding, Lines, Position, lines_of
+from cutesmith_agent.source.positions import Encoding, Lines, Position, lines_of, remembered
 from cutesmith_server import uris
 
 
@@ -41,7 +41,7 @@ class Text:
         if isinstance(change, types.TextDocumentContentChangeWholeDocument):
             return Text(change.text, self.encoding)
         start, end = sorted((self.offset_at(change.range.start), self.offset_at(change.range.end)))
-        return Text(self.content[:start] + change.text + self.content[end:], self.encoding)
+        return Text(remembered(self.lines.edited(start, end, change.text)).text, self.encoding)
 
     def _position_at(self, offset: int) -> types.Position:
         position = self.lines.position(offset, self.encoding)

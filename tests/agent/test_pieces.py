@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_sitter import Language, Node, Parser
 
+from cutesmith_agent.source import pieces
 from cutesmith_agent.source.outline import outline
 from cutesmith_agent.source.parsing import Source, parse
 from module_texts import ModuleText, module_texts
@@ -86,6 +87,45 @@ def test_an_edit_parses_only_the_piece_that_it_changed():
     assert len(after.pieces) == len(before.pieces) > 40
     changed = [i for i, pair in enumerate(zip(before.pieces, after.pieces, strict=True)) if pair[0] is not pair[1]]
     assert len(changed) == 1
+
+
+FRAGMENTS = (
+    *BETWEEN,
+    "class A(nn.Module):\n    pass\n",
+    "class B((((:\n",
+    "x = 1\n",
+    "'''",
+    '"""',
+    "(",
+    "]",
+    "@",
+    "@a\n",
+    "\\\n",
+    "\\\r\n",
+)
+FRAGMENTS += ("\r", "\n", "\r\n", "class ", "import y\n", "else:\n", "    ", "#", "é", "im", "port", "finally", ":")
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=12), st.data(), st.sampled_from([(40, 2), (1 << 15, 16)]))
+def test_an_edited_file_has_the_pieces_of_one_read_anew(
+    fragments: list[str], data: st.DataObject, limits: tuple[int, int]
+):
+    """Every edit of a chain; with small limits, too, since a small text does not reach the real ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "_REACH", limits[0])
+        patch.setattr(pieces, "_TRIES", limits[1])
+        source = parse("".join(fragments))
+        for _ in range(3):
+            start, end = sorted(data.draw(st.integers(0, len(source.text))) for _ in range(2))
+            end = data.draw(st.sampled_from([start, end]))
+            text = source.text[:start] + data.draw(st.sampled_from(("", *FRAGMENTS))) + source.text[end:]
+            source = parse(text, source)
+            assert list(map(told, source.pieces)) == list(map(told, parse(text).pieces))
+
+
+def told(piece: pieces.Piece) -> tuple[object, ...]:
+    return piece.data, piece.rows, piece.has_error, piece.kinds, piece.names
 
 
 def large(functions: int) -> str:

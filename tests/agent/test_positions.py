@@ -37,6 +37,14 @@ def test_positions_count_units_of_the_encoding_and_lead_back(text: str, encoding
     assert lines.offset(expected, encoding) == char
 
 
+@given(TEXTS, TEXTS, st.data())
+def test_an_edited_texts_lines_are_those_of_the_text_read_anew(text: str, inserted: str, data: st.DataObject):
+    start, end = sorted(data.draw(st.integers(0, len(text))) for _ in range(2))
+    edited = Lines(text).edited(start, end, inserted)
+    assert edited.text == text[:start] + inserted + text[end:]
+    assert edited.starts == Lines(edited.text).starts
+
+
 @pytest.mark.parametrize(
     ("position", "char"),
     [(Position(0, 99), 2), (Position(1, 1), 5), (Position(1, 99), 5), (Position(9, 0), 5)],

@@ -91,8 +91,7 @@ def parse(text: str | bytes, previous: Source | None = None) -> Source:
     if previous is not None and previous.text == text:
         return previous
     data = _LONE_CR.sub(b"\n", to_bytes(text))
-    known = {piece.data: piece for piece in previous.pieces} if previous is not None else {}
-    return Source(text, data, cut(data, known))
+    return Source(text, data, cut(data, previous.pieces if previous is not None else ()))
 
 
 def decode(data: bytes) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import deque
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import accumulate
 from typing import Literal
 
@@ -58,9 +59,10 @@ def _line_starts(text: str) -> list[int]:
 class Lines:
     """The lines of a text, and conversions between its three ways of counting."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, starts: list[int] | None = None) -> None:
+        """`starts`: of its lines, where they are known."""
         self.text = text
-        self.starts = _line_starts(text)
+        self.starts = _line_starts(text) if starts is None else starts
         self._is_ascii = text.isascii()  # then characters are bytes
 
     @cached_property
@@ -68,12 +70,17 @@ class Lines:
         """Byte offset of each line."""
         if self._is_ascii:
             return self.starts
-        ends = [*self.starts[1:], len(self.text)]
-        total, starts = 0, []
-        for start, end in zip(self.starts, ends, strict=True):
-            starts.append(total)
-            total += len(to_bytes(self.text[start:end]))
-        return starts
+        return list(accumulate(map(len, to_bytes(self.text).splitlines(keepends=True)), initial=0))[: len(self.starts)]
+
+    def edited(self, start: int, end: int, inserted: str) -> Lines:
+        """Those of the text with `inserted` in place of the characters from start to end."""
+        text = f"{self.text[:start]}{inserted}{self.text[end:]}"
+        first, last = max(self.line_of(start) - 1, 0), self.line_of(end)  # a CR before may become a CRLF
+        low, high, longer = self.starts[first], self.span(last).end, len(inserted) - (end - start)
+        within = [low + each for each in _line_starts(text[low : high + longer])]
+        is_last = last + 1 == len(self.starts)
+        after = [] if is_last else [each + longer for each in self.starts[last + 2 :]]
+        return Lines(text, [*self.starts[:first], *within, *after])
 
     def line_of(self, char: int) -> int:
         """The 0-based line that holds a character."""
@@ -129,7 +136,18 @@ class Lines:
         return span.start + len(content)
 
 
-@lru_cache(maxsize=8)
+_recent: deque[Lines] = deque(maxlen=3)  # a large file's are as large as its text
+
+
 def lines_of(text: str) -> Lines:
     """The lines of a text, counted once for all who hold it."""
-    return Lines(text)
+    for known in tuple(_recent):
+        if known.text == text:
+            return known
+    return remembered(Lines(text))
+
+
+def remembered(lines: Lines) -> Lines:
+    """Lines that `lines_of` gives to those who hold their text."""
+    _recent.append(lines)
+    return lines
