@@ -2,8 +2,9 @@
 
 For `--seconds` each: 20 edits a second in the middle of a 5,000-line file; after every edit the server's outline (ours:
 the lenses; theirs: document symbols), after every fifth a hover, and from ours code actions too. Ours has jobs running
-and others waiting all the while. Then single edits in a 20,000-line file, and ten idle seconds. In milliseconds, from
-sending a request to its answer; CPU is of one core, memory resident. Rewrites results/lsp_latency.jsonl.
+and three more waiting all the while (the row says the fewest that were seen). Then single edits in a 20,000-line file,
+and ten idle seconds. In milliseconds, from sending a request to its answer; CPU is of one core, memory resident.
+Rewrites results/lsp_latency.jsonl and the table in docs/editors.md.
 
 `--peers`: a Python that has jedi-language-server and python-lsp-server; without it one is made in a temporary venv.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import os
 import platform
 import shutil
@@ -26,6 +28,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import latency_page
 from large_files import text_of
 from lsp_wire import Connection
 from records import RESULTS, append_line
@@ -94,23 +97,20 @@ def figures(seconds: Sequence[float]) -> dict[str, float]:
 
 
 async def measure_ours(folder: Path, seconds: float) -> dict[str, Any]:
-    connection = await Connection.start([sys.executable, "-m", "cutesmith_server", "serve"], folder)
+    state = {"XDG_STATE_HOME": str(folder.parent / "state")}  # no other server's jobs take its places
+    connection = await Connection.start([sys.executable, "-m", "cutesmith_server", "serve"], folder, state)
     await connection.initialize(folder, {"trusted": True, "device": "none"})
     typist = Typist(connection, folder / "large.py", 5000, "textDocument/codeLens")
     await typist.ask("textDocument/codeLens")
-    jobs = await start_jobs(connection, folder)
+    jobs = Jobs(connection, folder)
+    await jobs.top_up()
     typist.seconds.clear()
+    keeping = asyncio.create_task(jobs.keep())
     before = connection.cpu_s()
     await typist.type_for(seconds, with_actions=True)
     busy = connection.cpu_s() - before
-    states = await connection.request("cutesmith/jobs", {})
-    unfinished = sum(each["state"] == "running" for each in states["jobs"])
-    row = {"cpu": round(busy / seconds, 3), "peak_mb": connection.peak_mb(), "jobs": jobs, "unfinished": unfinished}
-    for each in states["jobs"]:
-        if each["state"] == "running":
-            argument = {"uri": each["uri"], "class": each["class"]}
-            cancel = {"command": "cutesmith.cancel", "arguments": [argument]}
-            await connection.request("workspace/executeCommand", cancel)
+    keeping.cancel()
+    row = {"cpu": round(busy / seconds, 3), "peak_mb": connection.peak_mb()} | await jobs.ended()
     requests = {method: figures(each) for method, each in typist.seconds.items()}
     row |= {"requests": requests, "edit_20000_lines": await single_edits(connection, folder)}
     await asyncio.sleep(2)
@@ -122,29 +122,73 @@ async def measure_ours(folder: Path, seconds: float) -> dict[str, Any]:
     return row
 
 
-async def start_jobs(connection: Connection, folder: Path) -> int:
-    """Every example's job; those that find no place wait."""
-    started = 0
-    for path in sorted(EXAMPLES.glob("*.py")):
-        copy = Path(shutil.copy(path, folder))
+class Jobs:
+    """Keeps the server's device busy and more than three jobs in line, each on a file of its own."""
+
+    WAITING = 4  # one of them begins now and then before the next look
+
+    def __init__(self, connection: Connection, folder: Path) -> None:
+        self._connection, self._folder = connection, folder
+        self._examples = itertools.cycle(sorted(EXAMPLES.glob("*.py")))
+        self._started = 0
+        self._seen: list[tuple[int, int]] = []  # running and waiting, whenever looked at
+
+    async def top_up(self) -> None:
+        while (await self._counts())[1] < self.WAITING:
+            await self._start(next(self._examples))
+
+    async def keep(self) -> None:
+        """Looks four times a second."""
+        while True:
+            self._seen.append(await self._counts())
+            await self.top_up()
+            await asyncio.sleep(0.25)
+
+    async def ended(self) -> dict[str, Any]:
+        """Cancels what is left; what was seen of the jobs."""
+        left = await self._unfinished()
+        for each in left:
+            cancel = {"command": "cutesmith.cancel", "arguments": [{"uri": each["uri"], "class": each["class"]}]}
+            await self._connection.request("workspace/executeCommand", cancel)
+        while await self._unfinished():
+            await asyncio.sleep(0.1)
+        running, waiting = zip(*self._seen, strict=True)
+        least = {"running": min(running), "waiting": min(waiting)}
+        return {"jobs": {"finished": self._started - len(left), "least": least, "looks": len(self._seen)}}
+
+    async def _unfinished(self) -> list[dict[str, Any]]:
+        states = await self._connection.request("cutesmith/jobs", {})
+        return [each for each in states["jobs"] if each["state"] == "running"]
+
+    async def _counts(self) -> tuple[int, int]:
+        found = await self._unfinished()
+        waiting = sum(each["stage"] == "queued" for each in found)
+        return len(found) - waiting, waiting
+
+    async def _start(self, example: Path) -> None:
+        copy = Path(shutil.copy(example, self._folder / f"{example.stem}_{self._started}.py"))
         item = {"uri": copy.as_uri(), "languageId": "python", "version": 1, "text": copy.read_text()}
-        connection.notify("textDocument/didOpen", {"textDocument": item})
-        for lens in await connection.request("textDocument/codeLens", {"textDocument": {"uri": copy.as_uri()}}) or ():
+        self._connection.notify("textDocument/didOpen", {"textDocument": item})
+        lenses = await self._connection.request("textDocument/codeLens", {"textDocument": {"uri": copy.as_uri()}})
+        for lens in lenses:
             command = {"command": "cutesmith.generate", "arguments": lens["command"]["arguments"]}
-            started += await connection.request("workspace/executeCommand", command) is not None
-    return started
+            self._started += await self._connection.request("workspace/executeCommand", command) is not None
+        self._connection.notify("textDocument/didClose", {"textDocument": {"uri": copy.as_uri()}})
 
 
-async def single_edits(connection: Connection, folder: Path) -> dict[str, float]:
-    """One letter, and the lenses of the text with it."""
+async def single_edits(connection: Connection, folder: Path) -> dict[str, Any]:
+    """One letter, and the lenses of the text with it; `cpu`: the server's time for it."""
     typist = Typist(connection, folder / "huge.py", 20_000, "textDocument/codeLens")
     await typist.ask("textDocument/codeLens")
     typist.seconds.clear()
-    for _ in range(100):
+    spent: list[float] = []
+    for _ in range(500):
+        before = connection.cpu_s()
         typist.edit()
         await typist.ask("textDocument/codeLens")
+        spent.append(connection.cpu_s() - before)
         await asyncio.sleep(0.05)
-    return figures(typist.seconds["textDocument/codeLens"])
+    return figures(typist.seconds["textDocument/codeLens"]) | {"cpu": figures(spent)}
 
 
 async def measure_peer(command: Path, folder: Path, seconds: float) -> dict[str, Any]:
@@ -185,6 +229,7 @@ async def main(arguments: argparse.Namespace) -> None:
         for server, command in PEERS.items():
             peer = measure_peer(python.with_name(command), folder, arguments.seconds)
             await measure(server, peer, arguments.seconds, results)
+    latency_page.main()
 
 
 async def measure(server: str, work: Coroutine[Any, Any, dict[str, Any]], seconds: float, results: Path) -> None:

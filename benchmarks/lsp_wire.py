@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,18 @@ class Connection:
         self._reader = asyncio.create_task(self._read())
 
     @classmethod
-    async def start(cls, command: Sequence[str], folder: Path) -> Connection:
+    async def start(
+        cls, command: Sequence[str], folder: Path, variables: Mapping[str, str] | None = None
+    ) -> Connection:
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL, cwd=folder, limit=2**26
+            *command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=asyncio.subprocess.DEVNULL,
+            cwd=folder,
+            env={**os.environ, **(variables or {})},
+            limit=2**26,
         )
         return cls(process)
 
@@ -44,9 +52,9 @@ class Connection:
         self._send({"method": method, "params": parameters})
 
     def cpu_s(self) -> float:
-        """User and system time of the process, without its children."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """The time on a processor of all the process's threads, to the nanosecond, without its children."""
+        threads = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
+        return sum(int(each.read_text().split()[0]) for each in threads) / 1e9
 
     def peak_mb(self) -> int:
         status = Path(f"/proc/{self._process.pid}/status").read_text()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from pages import put
 from records import RESULTS, read_lines
 from suite import ROOT, kernelbench_cases, reducing_cases, serving_cases
 
@@ -32,14 +32,15 @@ VERDICTS_HEAD = (
 def main() -> None:
     measured = latest(read_lines(RESULTS / "memory_bound.jsonl"))
     overhead = latest(read_lines(RESULTS / "call_overhead.jsonl"))
-    page = PAGE.read_text()
     level1 = sorted((*kernelbench_cases(), *reducing_cases()), key=lambda case: int(case.name.split()[0]))
-    page = put(page, "kernelbench", times_table(select(measured, (case.name for case in level1))))
-    page = put(page, "serving", times_table(select(measured, (case.name for case in serving_cases()))))
-    page = put(page, "overhead", table(OVERHEAD_HEAD, overhead_row, list(overhead.values())))
     verdicts = read_lines(RESULTS / "timing_verdicts.jsonl")  # of every run: each adds trials
-    page = put(page, "verdicts", table(VERDICTS_HEAD, verdicts_row, list(verdicts)))
-    PAGE.write_text(page)
+    put(
+        PAGE,
+        kernelbench=times_table(select(measured, (case.name for case in level1))),
+        serving=times_table(select(measured, (case.name for case in serving_cases()))),
+        overhead=table(OVERHEAD_HEAD, overhead_row, list(overhead.values())),
+        verdicts=table(VERDICTS_HEAD, verdicts_row, list(verdicts)),
+    )
 
 
 def latest(records: Iterable[Record]) -> dict[str, Record]:
@@ -48,15 +49,6 @@ def latest(records: Iterable[Record]) -> dict[str, Record]:
 
 def select(records: dict[str, Record], names: Iterable[str]) -> list[Record]:
     return [records[name] for name in names if name in records]
-
-
-def put(page: str, marker: str, content: str) -> str:
-    """The page with what stands between `<!-- marker -->` and `<!-- /marker -->` replaced."""
-    pattern = rf"(<!-- {marker} -->\n).*?(\n<!-- /{marker} -->)"
-    changed, count = re.subn(pattern, lambda match: f"{match[1]}{content}{match[2]}", page, flags=re.DOTALL)
-    if count != 1:
-        raise SystemExit(f"{PAGE} must have the markers <!-- {marker} --> and <!-- /{marker} --> once; found {count}.")
-    return changed
 
 
 def times_table(records: list[Record]) -> str:

@@ -1,6 +1,7 @@
-"""Places on a device: how many jobs use it at a time, counted over all of this user's servers on this machine.
+"""Places on a device: how many jobs use it at a time, counted over all of this user's servers and command lines on this
+machine.
 
-A place is a lock on a file, held by the server and by the agent that works there: it is free when both have let go.
+A place is a lock on a file, held by who has the job and by the agent that works there: it is free when both let go.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from cutesmith_server.state_folder import state_folder
 log = logging.getLogger(__name__)
 
 CPU = "cpu"
-_AT_ONCE = {CPU: 2}  # nothing is timed there; a GPU has one place
+_AT_ONCE = {CPU: max(2, (os.cpu_count() or 1) // 4)}  # nothing is timed there; a GPU has one place
 _POLL_S = 0.25
 
 
@@ -73,12 +74,12 @@ class Devices:
         return bool(self._lines[device]) or len(self._taken[device]) >= _AT_ONCE.get(device, 1)
 
     async def take(self, device: str, priority: Priority, held_elsewhere: Callable[[], None]) -> Place:
-        """Waits in line for a place. `held_elsewhere` is called once where another server is what is waited for."""
+        """Waits in line for a place. `held_elsewhere` is called once where what is waited for is not this server's."""
         line, me = self._lines[device], _Waiter(priority, next(self._numbers))
         line.append(me)
         line.sort()
         try:
-            while (place := self._try(device) if line[0] is me else None) is None:
+            while (place := self.take_now(device) if line[0] is me else None) is None:
                 if line[0] is me and not me.is_told and len(self._taken[device]) < _AT_ONCE.get(device, 1):
                     me.is_told = True
                     held_elsewhere()
@@ -105,7 +106,8 @@ class Devices:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def _try(self, device: str) -> Place | None:
+    def take_now(self, device: str) -> Place | None:
+        """A place, if one is free: no matter who waits for it."""
         for number in range(_AT_ONCE.get(device, 1)):
             if number in self._taken[device]:
                 continue

@@ -144,7 +144,7 @@ class Supervisor:
             self._devices.release(place)
 
     def _say_held(self, key: ClassKey) -> None:
-        self._listener(key, StageReached("queued", "waiting for another editor's job on this device", 0.0))
+        self._listener(key, StageReached("queued", "waiting for a job of another editor or terminal", 0.0))
 
     async def _follow(self, entry: _Entry, place: Place) -> Done | Died:
         """Passes on a job's events but the last, which it returns."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -60,9 +61,9 @@ async def test_the_first_in_line_is_the_one_that_was_asked_for(tmp_path):
     assert not devices.is_busy(GPU)
 
 
-async def test_a_gpu_has_one_place_and_the_cpu_two(tmp_path):
+async def test_a_gpu_has_one_place_and_the_cpu_two_or_a_quarter_of_its_cores(tmp_path):
     devices = Devices(tmp_path)
-    for device, places in ((GPU, 1), (CPU, 2)):
+    for device, places in ((GPU, 1), (CPU, max(2, (os.cpu_count() or 1) // 4))):
         for _ in range(places):
             assert not devices.is_busy(device)
             await devices.take(device, Priority.ASKED, nobody)

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 
 from cutesmith_agent.job import Job
 from cutesmith_evaluator.types import Task
-from cutesmith_server.agent_process import AgentProcess, Died, Done, StageReached
+from cutesmith_server.agent_process import Died, Done, StageReached
 from cutesmith_server.bench.outcome import Record, failure, record_of
 from cutesmith_server.bench.results import Results, open_results, summary, write_summary
 from cutesmith_server.bench.tasks import BenchTask, find_tasks, shard_of
 from cutesmith_server.cli.jobs import interpreter
 from cutesmith_server.cli.output import console, from_here, print_json
+from cutesmith_server.cli.working import DeviceBusyError, agent_at_work
 from cutesmith_server.errors import RefusedError
 from cutesmith_server.report import ReportError, read_report
 
@@ -71,6 +72,8 @@ def _run_one(task: BenchTask, folder: Path, options: argparse.Namespace, shown: 
         file = task.copy_to(folder / "tasks")
         done = asyncio.run(_follow(_job(task, file, options), lambda stage: shown(f"{task.place}: {stage}")))
         return record_of(task, read_report(done.report), time.monotonic() - start)
+    except DeviceBusyError:  # says nothing of the task
+        raise
     except (RefusedError, ReportError, OSError) as error:
         return failure(task, str(error), time.monotonic() - start)
 
@@ -90,8 +93,7 @@ def _job(task: BenchTask, file: Path, options: argparse.Namespace) -> Job:
 
 async def _follow(job: Job, shown: Shown) -> Done:
     """Raises RefusedError when the agent dies."""
-    agent = await AgentProcess.start(job)
-    try:
+    async with agent_at_work(job, shown, waits=True) as agent:
         async for event in agent.events():
             if isinstance(event, Done):
                 return event
@@ -100,8 +102,6 @@ async def _follow(job: Job, shown: Shown) -> Done:
             if isinstance(event, StageReached):
                 shown(event.stage)
         raise AssertionError("the events of an agent end with Done or Died")
-    finally:
-        await asyncio.shield(agent.stop())
 
 
 @contextmanager

@@ -103,7 +103,7 @@ def _why(adopted: Adopted, known: Verdict | None, capture: Capture | None, here:
 def _proved(adopted: Adopted, present: str, why: str, options: argparse.Namespace) -> Proof:
     if not options.json:
         print(f"{from_here(adopted.path)}::{adopted.qualname}: {why}; proving it", file=sys.stderr, flush=True)
-    done, _ = run_job(_job(adopted, options), quiet=True)
+    done, _ = run_job(_job(adopted, options), quiet=True, waits=not options.no_wait)
     report = read_report(done.report)
     best = report.best_candidate
     said = wording.headline(best) if best else report.stopped

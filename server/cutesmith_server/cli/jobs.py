@@ -27,9 +27,9 @@ def optimize(options: argparse.Namespace) -> int:
     job = replace(
         job_for("optimize", target, options), proposer=options.proposer, again=options.resume, model=_wish(options)
     )
-    done, asked = run_job(job, quiet=options.json)
+    done, asked = run_job(job, quiet=options.json, waits=not options.no_wait)
     if asked is not None and agrees(asked, options, workspace_root(target.path)):
-        done, _ = run_job(job, quiet=options.json)
+        done, _ = run_job(job, quiet=options.json, waits=not options.no_wait)
     if done.exit == NEEDS_APPROVAL:
         return _approved(done, job, target, options)
     return _finish(done, options)
@@ -50,7 +50,7 @@ def _approved(done: Done, job: Job, target: Target, options: argparse.Namespace)
     if not answer:
         return NO_CANDIDATE
     write_reference(target, report.reference)
-    done, _ = run_job(job, quiet=options.json)
+    done, _ = run_job(job, quiet=options.json, waits=not options.no_wait)
     return _finish(done, options)
 
 
@@ -65,7 +65,8 @@ def check(options: argparse.Namespace) -> int:
     for candidate in options.candidates:
         if not candidate.is_file():
             raise RefusedError(f"{candidate} is no file: name the kernel to check.", exit=2)
-    done, _ = run_job(job_for("check", read_target(options.target), options, options.candidates), quiet=options.json)
+    job = job_for("check", read_target(options.target), options, options.candidates)
+    done, _ = run_job(job, quiet=options.json, waits=not options.no_wait)
     return _finish(done, options)
 
 

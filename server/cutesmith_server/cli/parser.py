@@ -149,6 +149,8 @@ def _add_job_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--allow-lowered-precision", action="store_true", help=lowered_help)
     tune_help = "time torch.compile's max-autotune mode, too (it searches for minutes)"
     command.add_argument("--max-autotune", action="store_true", help=tune_help)
+    wait_help = "refuse where another job of yours has the device (default: wait for it, for half an hour at most)"
+    command.add_argument("--no-wait", action="store_true", help=wait_help)
     _add_json(command)
 
 

@@ -62,7 +62,7 @@ def _require_device(options: argparse.Namespace) -> None:
 
 
 def _report(job: Job, options: argparse.Namespace) -> Report:
-    done, _ = run_job(job, quiet=options.json)
+    done, _ = run_job(job, quiet=options.json, waits=not options.no_wait)
     return read_report(done.report)
 
 
