@@ -27,7 +27,8 @@ def latencies(rows: list[dict[str, Any]]) -> str:
     ours, least = rows[0], rows[0]["jobs"]["least"]
     edit, load = ours["edit_20000_lines"], ours["load_at_the_end"]
     intro = (
-        f"{ours['date']}, {ours['machine']} and {load} at the end, no GPU, `python benchmarks/lsp_latency.py`; "
+        f"{ours['date']}, {ours['machine']} and {load} at the end, no GPU, {ours['seconds']:.0f} s each "
+        f"(`python benchmarks/lsp_latency.py`); "
         f"never fewer than {least['running']} running and {least['waiting']} waiting jobs, {ours['jobs']['finished']} "
         f"came to their end:"
     )
