@@ -74,7 +74,7 @@ def _tap(program: Program, pool: Pool, axes: tuple[str, ...]) -> list[str]:
         return [*lines, "result = result + value"]
     if pool.kind == "dot":
         return [*lines, f"result = result + value * w[weights + {tap_number(pool, axes)}].to(cutlass.Float32)"]
-    return [*lines, "result = cute.math.max(result, value)  # NaN if either is"]
+    return [*lines, "result = cute.arch.fmax(result, value, nan=True)"]
 
 
 def tap_number(pool: Pool, axes: tuple[str, ...]) -> str:

@@ -117,13 +117,18 @@ def _computed(lowerer: Lowerer, node: Node, pooling: _Pooling, index: tuple[Inde
     within = tuple(Index(((WINDOW + d, 1),)) for d in range(len(windows)))
     element = lowerer.value(source(node), (*index[: len(index) - len(windows)], *within))
     loads = tuple(e for e in walk((element,)) if isinstance(e, Load))
-    elements = [load for load in loads if load.windowed]
+    elements = tuple(load for load in loads if load.windowed)
     simple = all(isinstance(e, Load | Op | Const) for e in walk((element,)))
-    whole_planes = [tuple(w.stride for w in windows)] == [load.windowed for load in elements]
-    if not simple or not whole_planes or elements[0].strides != lowerer.strides(pooling.plane):
+    if not simple or not _of_one_plane(elements, windows) or elements[0].strides != lowerer.strides(pooling.plane):
         raise Unsupported(f"no recipe covers {node.op} of a computed tensor", line=node.line)
     needed = tuple(load for load in loads if not load.windowed)
     return pooling.of(lowerer, elements[0], element=element, needed=needed)
+
+
+def _of_one_plane(elements: tuple[Load, ...], windows: tuple[WindowDim, ...]) -> bool:
+    """Whether one tensor has an element for each element of the windows' input, in its order."""
+    strides = (tuple(w.stride for w in windows), tuple(w.stride for w in windows if w.size > 1))
+    return len(elements) == 1 and elements[0].windowed in strides  # a dimension of one element leaves no trace
 
 
 def is_windowed(graph: Graph, name: str) -> bool:

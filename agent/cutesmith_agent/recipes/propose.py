@@ -13,6 +13,7 @@ from . import (
     cluster_rows,
     cluster_schedules,
     few_rows,
+    lines,
     long_rows,
     middle,
     middle_schedules,
@@ -117,6 +118,9 @@ def _variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
         for strip in strips.schedules(program):
             strip_title = f"{class_name}: each thread goes down a strip of windows, and reads what they share once."
             yield Variant(strip.constants(), strips.emit(program, strip, name, fast=fast), strip_title)
+        for line in lines.schedules(program):
+            line_title = f"{class_name}: a block takes windows from its part of a line, which it reads once."
+            yield Variant(line.constants(), lines.emit(program, line, name, fast=fast), line_title)
         if any(pool.element for pool in pointwise.pools_of(tuple(s.expr for s in program.stores))):
             return
         text = pointwise.emit(program, name, fast=fast)

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from .ir import Pool, WindowDim
 from .lowering import Program
 from .pool_text import AXES, affine, wide_affine
+
+MOST_WEIGHTS = 64  # of a window that stay in registers
+
+
+def writes_in_order(program: Program) -> bool:
+    """Whether each output is written whole, and lies in memory as the kernel counts results."""
+    strides = tuple(math.prod(program.sizes[k + 1 :]) for k in range(len(program.sizes)))
+    in_order = all(
+        all(own == s for own, s, n in zip(store.strides, strides, program.sizes, strict=True) if n > 1)
+        for store in program.stores
+    )
+    one_each = len(program.stores) == len({s.output for s in program.stores})
+    return in_order and one_each and all(s.offset == 0 and s.per_column for s in program.stores)
 
 
 @dataclass(frozen=True)

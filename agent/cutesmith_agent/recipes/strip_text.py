@@ -8,7 +8,7 @@ from .ir import WindowDim
 from .pool_text import WHAT, is_wide, mean_text, plane_size, stays_inside, weight_terms
 from .strip import Strip
 
-COMBINED = {"max": "cute.math.max({}, {})", "mean": "{} + {}"}
+COMBINED = {"max": "cute.arch.fmax({}, {}, nan=True)", "mean": "{} + {}"}
 NEUTRAL = {"max": "-float('inf')", "mean": "0.0", "dot": "0.0"}
 
 

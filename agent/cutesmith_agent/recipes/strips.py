@@ -16,11 +16,10 @@ from .ir import Pool
 from .layout import widest_vector
 from .lowering import Program
 from .pointwise import KernelText, Operand, host_lines, maths, operands_of, pools_of
-from .strip import Strip
+from .strip import MOST_WEIGHTS, Strip, writes_in_order
 from .strip_text import Element, column_functions, strip_functions
 from .text import Writer, helpers, loads_of
 
-MOST_WEIGHTS = 64  # of a window that stay in registers
 SHARED_BYTES = 48 << 10  # of a block, without asking for more
 
 
@@ -56,19 +55,8 @@ def pool_of(program: Program) -> Pool | None:
         if math.prod(w.taps for w in pool.windows) > MOST_WEIGHTS:
             return None
     places = [tuple(k for k, _ in w.terms) for w in pool.windows[-2:]]
-    one_each = len(program.stores) == len({s.output for s in program.stores})
-    whole = all(s.offset == 0 and s.per_column for s in program.stores)
     fits = places == [(last - 1,), (last,)] and all(k < last - 1 for k in outer)
-    return pool if fits and one_each and whole and _in_order(program) else None
-
-
-def _in_order(program: Program) -> bool:
-    """Whether results lie in memory as the kernel counts them."""
-    strides = tuple(math.prod(program.sizes[k + 1 :]) for k in range(len(program.sizes)))
-    return all(
-        all(own == s for own, s, n in zip(store.strides, strides, program.sizes, strict=True) if n > 1)
-        for store in program.stores
-    )
+    return pool if fits and writes_in_order(program) else None
 
 
 def schedules(program: Program) -> tuple[StripSchedule, ...]:

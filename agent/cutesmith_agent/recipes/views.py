@@ -40,10 +40,13 @@ def integers(value: Arg) -> tuple[int, ...]:
 
 
 def _reshape(lowerer: Lowerer, node: Node, _: int, index: tuple[Index, ...]) -> Expr:
+    shape, given = lowerer.spec(source(node)).shape, node.outputs[0].shape
+    if [n for n in shape if n > 1] == [n for n in given if n > 1]:
+        own = iter(i for i, n in zip(index, given, strict=True) if n > 1)
+        return lowerer.value(source(node), tuple(next(own) if n > 1 else Index() for n in shape))
     flat = Index()
-    for i, n in zip(index, node.outputs[0].shape, strict=True):
+    for i, n in zip(index, given, strict=True):
         flat = flat.times(n).add(i)
-    shape = lowerer.spec(source(node)).shape
     return lowerer.value(source(node), unravel(lowerer.space, flat, shape))
 
 

@@ -70,6 +70,36 @@ class MeanOfComputed(nn.Module):
         return F.avg_pool3d(F.silu(x), 2)
 
 
+class LongDepthwiseLine(DepthwiseLine):
+    """Lines that several blocks share."""
+
+
+class LineOfMaxima(nn.Module):
+    def forward(self, x):
+        return F.max_pool1d(x, 5, stride=3, padding=2, dilation=2)
+
+
+class LineOfComputed(nn.Module):
+    """Means of what is computed of each element and of its channel; the last window reaches past the padding."""
+
+    def __init__(self):
+        super().__init__()
+        self.gain = nn.Parameter(torch.linspace(-1, 2, 3).view(3, 1))
+
+    def forward(self, x):
+        return F.avg_pool1d(torch.tanh(x * self.gain), 4, 3, 1, True, False) + 0.25
+
+
+class LineOfHalves(nn.Module):
+    def forward(self, x):
+        return F.avg_pool1d(x, 7, 1, 3)
+
+
+class LineNextToItself(nn.Module):
+    def forward(self, x):
+        return F.max_pool1d(x, 3, 1, 1) - x
+
+
 class CrossEntropy(nn.Module):
     def forward(self, x, t):
         return F.cross_entropy(x, t, ignore_index=3)
@@ -107,8 +137,16 @@ class MeanOfSoftmax(nn.Module):
         return F.kl_div(F.log_softmax(x, 1), F.softmax(y, 1), reduction="batchmean")
 
 
-SHAPES = {"DepthwiseLine": (3, 4, 33), **dict.fromkeys(("DepthwiseVolume", "MeanOfComputed"), (2, 4, 5, 6, 7))}
-DTYPES = {}
+SHAPES = {
+    "DepthwiseLine": (3, 4, 33),
+    **dict.fromkeys(("DepthwiseVolume", "MeanOfComputed"), (2, 4, 5, 6, 7)),
+    "LongDepthwiseLine": (2, 4, 1030),
+    "LineOfMaxima": (2, 3, 3084),
+    "LineOfComputed": (2, 3, 3083),
+    "LineNextToItself": (3, 1, 1040),
+    "LineOfHalves": (2, 2, 1048),
+}
+DTYPES = {"LineOfHalves": torch.bfloat16}
 INDEXED = ("CrossEntropy", "CrossEntropySum", "CrossEntropyRows", "SmoothedCrossEntropy", "Chosen")
 PAIRS = ("RowDistances", "MeanOfSoftmax")
 
