@@ -51,6 +51,7 @@ def check(worker: Worker, case: Case, folder: Path, drafts: slice) -> None:
         ("ChannelRMSNorm", PLANES | BFLOAT | {"FEATURES": "67", "SIDE": "5"}, slice(1)),
         ("Mean", {"BATCH": "2", "LENGTH": "70", "WIDTH": "12"} | BFLOAT, slice(1)),
         ("Max", {"BATCH": "3", "LENGTH": "67", "WIDTH": "35"}, slice(1, 2)),
+        ("Sum", {"BATCH": "264", "LENGTH": "5", "WIDTH": "257"}, slice(1, 2)),  # rows for wide blocks
         ("Argmax", {"BATCH": "2", "LENGTH": "40", "WIDTH": "16"}, slice(1, 6, 4)),
         ("Argmin", {"BATCH": "2", "LENGTH": "131", "WIDTH": "7"}, slice(1)),
     ],

@@ -43,12 +43,13 @@ def applies(program: Program, rows: int) -> bool:
 
 
 def schedules(program: Program) -> tuple[OneRowSchedule, ...]:
-    """So many blocks a row that the device is full about four times over; no more than a row has work for."""
+    """As many blocks as an H200 runs at a time, with 32 or with 48 registers a thread, or several times as many, so
+    that the last ones do not leave most of it idle; no more than a row has work for."""
     vector = row_vector(program)
     found = []
-    for threads, waves, unroll in ((256, 4, 4), (512, 4, 2), (256, 8, 2), (256, 8, 4)):
+    for threads, resident, unroll in ((256, 8, 4), (256, 5, 4), (256, 32, 4), (512, 8, 2), (256, 16, 2), (256, 32, 2)):
         most = max(program.columns // (threads * vector * unroll), 1)
-        blocks = min(max(132 * waves * 2 // program.rows, 2), most)
+        blocks = min(max(132 * resident // program.rows, 2), most)
         found.append(OneRowSchedule(vector, threads, blocks, unroll))
     return tuple(dict.fromkeys(found))
 
@@ -61,6 +62,7 @@ class Stage:
     stores: tuple[Access, ...]
     functions: list[str] = field(default_factory=list)
     body: list[str] = field(default_factory=list)
+    backwards: bool = False  # begins where the launch before it ended: that is still in the L2 cache
     loads: tuple[Access, ...] = ()
     slots: int = 0  # of shared memory
 
@@ -86,6 +88,7 @@ class FewRowsEmitter:
     def stages(self) -> list[Stage]:
         made = [Stage(group, ()) for group in self.groups] + [Stage(Group((), {}), self.tensors.stores)]
         for number, stage in enumerate(made):
+            stage.backwards = number % 2 == 1
             self._emit(stage, f"pass_{number + 1}", self.groups[:number])
         return made
 
@@ -98,7 +101,8 @@ class FewRowsEmitter:
         if stage.group.reductions or columns:
             text = pass_function("write" if columns else name, stage.group, columns, self.tensors, scalars)
             stage.functions = text.lines
-            stage.body += flush(scalars) + _loop("write" if columns else name, text, initial(stage.group, text))
+            start = initial(stage.group, text)
+            stage.body += flush(scalars) + _loop("write" if columns else name, text, start, stage.backwards)
             self._give(stage, text, scalars)
         for access in stage.stores:
             if not access.per_column and access.store is not None:
@@ -174,13 +178,14 @@ class FewRowsEmitter:
         ]
 
 
-def _loop(name: str, text: PassText, start: list[str]) -> list[str]:
+def _loop(name: str, text: PassText, start: list[str], backwards: bool) -> list[str]:
+    tile = "(WHOLE - 1 - tile)" if backwards else "tile"
     kept = f"{', '.join(text.accumulators)} = " if text.accumulators else ""
     rest = ", ".join(("THREADS_PER_ROW", *text.operands, *text.accumulators))
     return [
         *start,
         "for tile in cutlass.range(part, WHOLE, BLOCKS):",
-        f"    {kept}{name}(row, tile * THREADS_PER_ROW * UNROLL + tidx, vector, UNROLL, {rest})",
+        f"    {kept}{name}(row, {tile} * THREADS_PER_ROW * UNROLL + tidx, vector, UNROLL, {rest})",
         "rest = WHOLE * THREADS_PER_ROW * UNROLL + part * THREADS_PER_ROW + tidx",
         "for chunk in cutlass.range(rest, CHUNKS, BLOCKS * THREADS_PER_ROW):",
         f"    {kept}{name}(row, chunk, vector, 1, {rest})",
@@ -233,8 +238,8 @@ def _kernel(stage: Stage, name: str) -> list[str]:
         "@cute.kernel",
         f"def {name}({arguments}):",
         "    tidx, _, _ = cute.arch.thread_idx()",
-        "    bidx, _, _ = cute.arch.block_idx()",
-        "    row, part = bidx // BLOCKS, bidx % BLOCKS",
+        "    row, part, _ = cute.arch.block_idx()",
+        *(["    part = BLOCKS - 1 - part  # what was read last is still in the L2 cache"] * stage.backwards),
         *(shared if stage.slots else []),
         *(f"    {line}" for line in stage.body),
     ]
@@ -251,7 +256,7 @@ def _host(program: Program, emitter: FewRowsEmitter, stages: list[Stage], names:
         for stage, kernel in zip(stages, names, strict=True)
         for line in (
             f"    {kernel}({', '.join(_operands(stage))}).launch(",
-            "        grid=[rows * BLOCKS, 1, 1], block=[THREADS_PER_ROW, 1, 1], stream=stream",
+            "        grid=[rows, BLOCKS, 1], block=[THREADS_PER_ROW, 1, 1], stream=stream",
             "    )",
         )
     ]

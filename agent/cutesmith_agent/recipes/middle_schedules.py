@@ -11,6 +11,9 @@ from .lowering import Program
 from .text import loads_of
 
 REGISTERS = 64  # fp32 values of its columns that a thread keeps
+NARROW = ((32, 8, 8), (32, 16, 4), (64, 8, 4), (32, 4, 8))  # lanes, parts, accesses in flight
+WIDE = ((256, 4, 4), (512, 2, 4), (64, 8, 4), (1024, 1, 4), (256, 2, 4), (128, 4, 4))
+MANY_BLOCKS = 264  # of 256 lanes: two for each SM of an H200
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,9 @@ def applies(program: Program) -> bool:
 
 
 def schedules(program: Program) -> tuple[MiddleSchedule, ...]:
-    """Best guess first: columns in registers where they fit, and enough threads for every memory channel."""
+    """Best guess first: columns in registers where they fit, and enough threads for every memory channel.
+
+    Where there are rows enough, blocks are wide: of a column they then read kilobytes at a time."""
     widest = _vector(program)
     held = [
         MiddleSchedule(vector, lanes, parts, 0)
@@ -45,9 +50,10 @@ def schedules(program: Program) -> tuple[MiddleSchedule, ...]:
         for lanes, parts in ((128, 1), (64, 4), (32, 8), (32, 16))
         if program.columns % parts == 0 and program.columns // parts * vector * _streams(program) <= REGISTERS
     ]
+    many = program.rows >= MANY_BLOCKS * 256 * widest
     streamed = [
         MiddleSchedule(widest, lanes, parts, unroll)
-        for lanes, parts, unroll in ((32, 8, 8), (32, 16, 4), (64, 8, 4), (32, 4, 8))
+        for lanes, parts, unroll in (WIDE if many else NARROW)
         if parts <= program.columns
     ]
     return (*held[:4], *(streamed or [MiddleSchedule(widest, 128, 1, 1)]))

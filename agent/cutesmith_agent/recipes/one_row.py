@@ -49,9 +49,12 @@ def applies(program: Program) -> bool:
 
 
 def schedules(program: Program) -> tuple[OneRowSchedule, ...]:
+    """Best guess first. Dear arithmetic wants few accesses in flight and so more threads on an SM, or many more
+    blocks than run at a time, so that the last of them do not leave most of the device idle."""
     vector = row_vector(program)
-    shapes = ((256, 1056, 2), (512, 528, 2), (256, 528, 4), (256, 1056, 4))
-    return tuple(OneRowSchedule(vector, threads, blocks, unroll) for threads, blocks, unroll in shapes)
+    shapes = ((256, 1056, 2), (512, 528, 2), (256, 1056, 1), (256, 8448, 2), (512, 528, 1), (256, 528, 4))
+    made = [OneRowSchedule(vector, threads, blocks, unroll) for threads, blocks, unroll in shapes]
+    return (*made[:3], *([OneRowSchedule(4, 256, 1056, 1)] if vector > 4 else []), *made[3:])
 
 
 def emit(program: Program, name: str, *, fast: bool) -> tuple[KernelText, int]:
