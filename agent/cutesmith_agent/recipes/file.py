@@ -169,7 +169,7 @@ def _launcher(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
             f"    {outputs} = _empty({arguments})",
             f"    index = {first}.get_device()",
             *(f"    {line}" for call in parts.calls for line in call.lines(parts.names)),
-            *(f"    {line}" for line in _lookup(unaligned)),
+            *(f"    {line}" for line in _lookup(unaligned, named="aligned" in (parts.scratch or ""))),
             *(
                 [f"    scratch = torch.empty({parts.scratch}, dtype=torch.float32, device={first}.device)"]
                 if parts.scratch
@@ -185,8 +185,11 @@ def _launcher(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
     )
 
 
-def _lookup(unaligned: str) -> list[str]:
-    """The compiled function for the tensors' alignment; many tensors over several lines."""
+def _lookup(unaligned: str, *, named: bool) -> list[str]:
+    """The compiled function for the tensors' alignment, which has a name where the workspace depends on it; many
+    tensors over several lines."""
+    if named:
+        return [f"aligned = not ({unaligned})", "compiled = _compiled(index, aligned)"]
     line = f"compiled = _compiled(index, not ({unaligned}))"
     if len(line) <= CODE_WIDTH:
         return [line]
@@ -226,7 +229,8 @@ def _compiler(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
         specs.append((spec, min(shapes.prefix, len(spec.shape))))
     fakes = [f"        {fake_text(spec, opened)}," for spec, opened in specs]
     if parts.scratch:
-        size = "cute.sym_int()" if "numel" in parts.scratch else parts.scratch
+        varies = "numel" in parts.scratch or "aligned" in parts.scratch
+        size = "cute.sym_int()" if varies else parts.scratch
         fakes.append(f"        fake(cutlass.Float32, ({size},)),")
     align = "16 if aligned else dtype.width // 8 if dtype.width >= 8 else 1"
     return "\n".join(

@@ -19,12 +19,38 @@ class Schedule(Protocol):
 
 
 @dataclass(frozen=True)
+class Sums:
+    """How a tile is summed up: what it needs besides, the loop over the depth, and the function that it calls."""
+
+    states: str
+    loop: str
+    helpers: str
+
+
+@dataclass(frozen=True)
 class Engine:
-    """Text of a candidate file for one kind of tensor cores; `{finish}` stands for what becomes of a tile."""
+    """Text of a candidate file for one kind of tensor cores; in the kernel, `{sums}` stands for how a tile is summed
+    up and `{finish}` for what becomes of it."""
 
     imports: str
     kernel: str
+    split: Sums  # of two parts of each factor
+    half: Sums  # of factors in half precision
     helpers: str
     host: str
-    whole_stages: bool  # it reads lines of parts up to the end of a stage
+    tile: str  # the function that finishes a tile,
+    once_more: str  # its end where a line of a split factor has Inf or NaN,
+    through: str  # and what it needs beside the sums
+    run: int  # neighbouring results that a thread has at a time, at most
+    whole_stages: bool  # it reads lines of parts, contiguous in depth, up to the end of a stage
     least: tuple[int, int]  # compute capability
+
+
+def placed(text: str, mark: str, block: str) -> str:
+    """`text` with the lines of `block`, which may be none, where the mark stands, as far in as it is."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        indent = line[: len(line) - len(line.lstrip())]
+        inner = block.strip("\n").split("\n") if block else []
+        lines += [f"{indent}{x}" if x else x for x in inner] if line.strip() == mark else [line]
+    return "\n".join(lines)

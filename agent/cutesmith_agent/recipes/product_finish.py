@@ -9,7 +9,7 @@ from .contraction import Contraction
 from .ir import Expr
 from .text import Writer, helpers
 
-TAKEN = ("total", "row", "column", "batch")
+TAKEN = ("total",)
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,15 @@ def unscaled(total, one, other):
     """Without both lines' powers of two, the smaller first: neither step leaves fp32's range before its result does."""
     return total * cutlass.min(one, other) * cutlass.max(one, other)
 
+def settle(sums, row, column, batch, left_undo, right_undo):
+    """Takes the lines' powers of two out of sums of neighbouring columns; whether all are numbers."""
+    one, others = left_undo[row, batch], neighbours(right_undo[None, batch], column, cute.size(sums))
+    numbers = cutlass.Boolean(True)
+    for i in range(cute.size(sums)):
+        sums[i] = unscaled(sums[i], one, others[i])
+        numbers = numbers & (sums[i] == sums[i])
+    return numbers
+
 @cute.jit
 def plain(left: cute.Tensor, right: cute.Tensor, row: cutlass.Int32, column: cutlass.Int32, batch: cutlass.Int32):
     """A sum with Inf or NaN in it, by fp32 arithmetic: split values would add what the product has not."""
@@ -38,6 +47,28 @@ def plain(left: cute.Tensor, right: cute.Tensor, row: cutlass.Int32, column: cut
     for k in cutlass.range(DEPTH):
         total += left[row, k, batch] * right[column, k, batch]
     return total
+
+@cute.jit
+def again(
+    row: cutlass.Int32,
+    column: cutlass.Int32,
+    batch: cutlass.Int32,
+    {parameters}
+):
+    """A result by fp32 arithmetic, if a line of either factor has Inf or NaN."""
+    undo = left_undo[row, batch] + right_undo[column, batch]
+    if undo != undo:
+        one = cute.make_rmem_tensor((1,), cutlass.Float32)
+        one[0] = plain(left, right, row, column, batch)
+        store(one, row, column, batch, {outside})
+'''
+
+NEIGHBOURS = '''
+def neighbours(line, at, width):
+    """Elements of a line from `at` on, in one access."""
+    found = cute.make_rmem_tensor((width,), line.element_type)
+    cute.autovec_copy(cute.zipped_divide(line, (width,))[None, at // width], found)
+    return found
 '''
 
 STORE = '''
@@ -60,31 +91,72 @@ def finish(
     batch: cutlass.Int32,
     {parameters}
 ):
-    """A thread's part of a tile: without scales, through the epilogue, to memory; what is not finite once more."""
-    rows, columns = cute.size(left_undo, mode=[0]), cute.size(right_undo, mode=[0])
-    finite = cutlass.Boolean(True)
+    """A thread's part of a tile through the epilogue to memory."""
+    rows, columns = cute.size({result}, mode=[0]), cute.size({result}, mode=[1])
+    {numbers}
+    sums = cute.zipped_divide(cute.make_tensor(total.iterator, cute.size(total)), (RUN,))
     for four in cutlass.range_constexpr(cute.size(total) // 4):  # two columns in each of two rows
-        for i in cutlass.range_constexpr(four * 4, four * 4 + 4):
-            row = cutlass.min(first_row + places[i][0], rows - 1)
-            column = cutlass.min(first_column + places[i][1], columns - 1)
-            total[i] = unscaled(total[i], left_undo[row, batch], right_undo[column, batch])
-            finite = finite & (total[i] == total[i])
-    sums = cute.zipped_divide(cute.make_tensor(total.iterator, cute.size(total)), (PAIR,))
-    for four in cutlass.range_constexpr(cute.size(total) // 4):
-        for i in cutlass.range_constexpr(four * 4, four * 4 + 4, PAIR):
+        for i in cutlass.range_constexpr(four * 4, four * 4 + 4, RUN):
             row, column = first_row + places[i][0], first_column + places[i][1]
             if row < rows and column < columns:
-                store(sums[None, i // PAIR], row, column, batch, {tensors})
-    if not finite:
-        one = cute.make_rmem_tensor((1,), cutlass.Float32)
-        for i in cutlass.range(cute.size(total), unroll=1):
-            row, column = first_row + places[i][0], first_column + places[i][1]
-            if row < rows and column < columns:
-                undo = left_undo[row, batch] + right_undo[column, batch]
-                if undo != undo:
-                    one[0] = plain(left, right, row, column, batch)
-                    store(one, row, column, batch, {tensors})
+                {settle}
+                store(sums[None, i // RUN], row, column, batch, {outside})
+    {once_more}
 '''
+
+TILE_ONCE_MORE = """
+if not numbers:
+    for i in cutlass.range(cute.size(total), unroll=1):
+        row, column = first_row + places[i][0], first_column + places[i][1]
+        if row < rows and column < columns:
+            again(row, column, batch, {tensors})
+"""
+
+STAGED_TILE = '''
+@cute.jit
+def finish(
+    total: cute.Tensor,
+    corner: cute.Tensor,
+    warp: cutlass.Int32,
+    first_row: cutlass.Int32,
+    first_column: cutlass.Int32,
+    batch: cutlass.Int32,
+    {parameters}
+):
+    """A warp's 16 rows of a tile through the epilogue to memory: turned in shared memory, 32 columns at a time, so that
+    neighbouring threads have neighbouring results."""
+    rows, columns = cute.size({result}, mode=[0]), cute.size({result}, mode=[1])
+    lane = cute.arch.lane_idx()
+    over, along = lane // (32 // RUN), lane % (32 // RUN) * RUN
+    first_row += 16 * warp
+    {numbers}
+    two = cute.make_rmem_tensor((2,), cutlass.Float32)
+    sums = cute.make_rmem_tensor((RUN,), cutlass.Float32)
+    for piece in cutlass.range_constexpr(TILE_N // 32):
+        for j in cutlass.range_constexpr(8):  # two columns, of four times eight, in each of two rows
+            two[0], two[1] = total[16 * piece + 2 * j], total[16 * piece + 2 * j + 1]
+            pairs = cute.zipped_divide(corner[lane // 4 + j % 2 * 8, None], (2,))
+            cute.autovec_copy(two, pairs[None, j // 2 * 4 + lane % 4])
+        cute.arch.sync_warp()
+        column = first_column + 32 * piece + along
+        for step in cutlass.range(16 // RUN, unroll=4):
+            row = first_row + step * RUN + over
+            if row < rows and column < columns:
+                runs = cute.zipped_divide(corner[step * RUN + over, None], (RUN,))
+                cute.autovec_copy(runs[None, along // RUN], sums)
+                {settle}
+                store(sums, row, column, batch, {outside})
+        cute.arch.sync_warp()
+    {once_more}
+'''
+
+STAGED_ONCE_MORE = """
+if not numbers:
+    for place in cutlass.range(16 * TILE_N // 32, unroll=1):
+        row, column = first_row + place % 16, first_column + place // 16 * 32 + lane
+        if row < rows and column < columns:
+            again(row, column, batch, {tensors})
+"""
 
 PARTIAL = '''
 @cute.jit
@@ -116,17 +188,21 @@ def combine(
     tidx, _, _ = cute.arch.thread_idx()
     row, block, batch = cute.arch.block_idx()
     column = block * 256 + tidx
-    if column < cute.size(right_undo, mode=[0]):
-        total = cutlass.Float32(0)
+    if column < cute.size(partials, mode=[1]):
+        sums = cute.make_rmem_tensor((1,), cutlass.Float32)
+        sums[0] = cutlass.Float32(0)
         for part in cutlass.range(SPLITS, unroll=4):
-            total += partials[row, column, batch * SPLITS + part]
-        total = unscaled(total, left_undo[row, batch], right_undo[column, batch])
-        if total != total:
-            total = plain(left, right, row, column, batch)
-        one = cute.make_rmem_tensor((1,), cutlass.Float32)
-        one[0] = total
-        store(one, row, column, batch, {tensors})
+            sums[0] = sums[0] + partials[row, column, batch * SPLITS + part]
+        {numbers}
+        {settle}
+        store(sums, row, column, batch, {outside})
+        {once_more}
 '''
+
+COMBINE_ONCE_MORE = """
+if not numbers:
+    again(row, column, batch, {tensors})
+"""
 
 
 def finish_of(tensors: Tensors, contraction: Contraction) -> Finish:
@@ -136,17 +212,15 @@ def finish_of(tensors: Tensors, contraction: Contraction) -> Finish:
     writer = Writer(False)
     writer.taken.update(TAKEN)
     writer.names[id(contraction.total)] = "total"
-    reads = []
+    names = []
     for access in operands:
         assert access.load is not None
-        name = writer.name(access.load, access.local)
-        reads.append(f"{name} = {access.gmem}[row, column, batch].to(cutlass.Float32)")
+        names.append(writer.name(access.load, access.local))
     roots: tuple[Expr, ...] = tuple(a.store.expr for a in tensors.stores if a.store is not None)
     writer.count(roots)
     results = [writer.write(root) for root in roots]
-    body = [*reads, *writer.lines, f"return {', '.join(results)}"]
-    places = tuple(f"{name}: cutlass.Int32" for name in ("row", "column", "batch"))
-    parameters = ", ".join(("total: cutlass.Float32", *places, *_annotated(operands)))
+    body = [*writer.lines, f"return {', '.join(results)}"]
+    parameters = ", ".join(f"{name}: cutlass.Float32" for name in ("total", *names))
     lines = (
         *helpers(body),
         "@cute.jit",
@@ -158,15 +232,16 @@ def finish_of(tensors: Tensors, contraction: Contraction) -> Finish:
     return Finish(lines, operands, tensors.stores)
 
 
-def _annotated(accesses: tuple[Access, ...]) -> tuple[str, ...]:
-    return tuple(f"{a.gmem}: cute.Tensor" for a in accesses)
-
-
-def store_text(finish: Finish) -> str:
+def store_text(finish: Finish, column_strides: tuple[int, ...]) -> str:
+    """`column_strides`: each operand's, from one column to the next; -1 where that is not one number."""
     names = [a.gmem for a in finish.outputs]
     values = [f"values_{k}" for k in range(len(names))] if len(names) > 1 else ["values"]
-    arguments = ", ".join(("sums[i]", "row", "column + i", "batch", *(a.gmem for a in finish.operands)))
     made = [f"    {v} = cute.make_rmem_tensor((width,), {g}.element_type)" for v, g in zip(values, names, strict=True)]
+    arguments = ["sums[i]"]
+    for access, stride in zip(finish.operands, column_strides, strict=True):
+        read, argument = _read(access, stride)
+        made += read
+        arguments.append(f"{argument}.to(cutlass.Float32)")
     stores = []
     for value, gmem in zip(values, names, strict=True):
         stores.append(f"    vectors = cute.zipped_divide({gmem}[row, None, batch], (width,))")
@@ -174,5 +249,15 @@ def store_text(finish: Finish) -> str:
     results = ["result" if len(names) == 1 else f"result_{k}" for k in range(len(names))]
     kept = [f"        {v}[i] = {r}.to({g}.element_type)" for v, r, g in zip(values, results, names, strict=True)]
     text = STORE.replace("{tensors}", ", ".join(finish.tensors)).replace("{made}", "\n".join(made))
-    text = text.replace("{results}", ", ".join(results)).replace("{arguments}", arguments)
+    text = text.replace("{results}", ", ".join(results)).replace("{arguments}", ", ".join(arguments))
     return text.replace("{stores}", "\n".join((*kept, *stores)))
+
+
+def _read(access: Access, stride: int) -> tuple[list[str], str]:
+    """Statements that read an operand's elements for the store's columns, and the one for column i."""
+    name = f"of_{access.gmem}"
+    if stride == 1:
+        return [f"    {name} = neighbours({access.gmem}[row, None, batch], column, width)"], f"{name}[i]"
+    if stride == 0:
+        return [f"    {name} = {access.gmem}[row, column, batch]"], name
+    return [], f"{access.gmem}[row, column + i, batch]"

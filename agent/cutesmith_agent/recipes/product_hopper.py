@@ -1,13 +1,14 @@
 """The product on Hopper's tensor cores: text of a candidate file.
 
-One warp loads tiles of all four parts by TMA into stages of shared memory, shared by the blocks of a cluster; two or
-three warpgroups multiply them by wgmma. What a stage adds up goes into fp32 registers before the next: tensor cores
-truncate whatever they add to a large sum.
+One warp loads tiles of both factors by TMA into stages of shared memory, shared by the blocks of a cluster; one to four
+warpgroups multiply them by wgmma. What a stage of parts of fp32 values adds up goes into fp32 registers before the
+next: tensor cores truncate whatever they add to a large sum.
 """
 
 from __future__ import annotations
 
-from .product_engine import Engine
+from .product_engine import Engine, Sums, placed
+from .product_finish import STAGED_ONCE_MORE, STAGED_TILE
 
 IMPORTS = """
 from cutlass import pipeline
@@ -16,8 +17,7 @@ from cutlass.tensor_utils import LayoutEnum
 from cutlass.utils import hopper_helpers
 
 CONSUMERS = 2 * TILE_M  # threads: a warpgroup for 64 rows of a tile
-PRODUCER_REGISTERS, CONSUMER_REGISTERS = (40, 232) if TILE_M == 128 else (32, 160)  # 65,536 in all at most
-STAGE_BYTES = 2 * 2 * TILE_K * (TILE_M + TILE_N)
+STAGE_BYTES = PARTS * 2 * TILE_K * (TILE_M + TILE_N)
 """
 
 KERNEL = """
@@ -47,8 +47,10 @@ def {name}_kernel(
 
     smem = cutlass.memory.SmemAllocator()
     barriers = smem.allocate_array(cutlass.Int64, 2 * STAGES)
-    left_stages = smem.allocate_tensor(cutlass.Float16, left_layout.outer, 1024, swizzle=left_layout.inner)
-    right_stages = smem.allocate_tensor(cutlass.Float16, right_layout.outer, 1024, swizzle=right_layout.inner)
+    left_stages = smem.allocate_tensor({operand}, left_layout.outer, 1024, swizzle=left_layout.inner)
+    right_stages = smem.allocate_tensor({operand}, right_layout.outer, 1024, swizzle=right_layout.inner)
+    staging_layout = cute.make_layout((16, 32, CONSUMERS // 32), stride=(40, 1, 640))
+    staging = smem.allocate_tensor(cutlass.Float32, staging_layout, 128)
     readers = (CLUSTER_M + CLUSTER_N - 1) * CONSUMERS // 32  # warps, in every block that gets a tile from this one
     pipe = pipeline.PipelineTmaAsync.create(
         barrier_storage=barriers,
@@ -86,8 +88,8 @@ def {name}_kernel(
                 for chunk in cutlass.range(start, cutlass.min(start + share, chunks), unroll=1):
                     pipe.producer_acquire(filling)
                     full = pipe.producer_get_barrier(filling)
-                    for part in cutlass.range_constexpr(2):
-                        source, target = 2 * batch + part, 2 * filling.index + part
+                    for part in cutlass.range_constexpr(PARTS):
+                        source, target = PARTS * batch + part, PARTS * filling.index + part
                         a, b = from_left[None, m, chunk, source], from_right[None, n, chunk, source]
                         cute.copy(load_left, a, to_left[None, target], tma_bar_ptr=full, mcast_mask=left_peers)
                         cute.copy(load_right, b, to_right[None, target], tma_bar_ptr=full, mcast_mask=right_peers)
@@ -100,54 +102,100 @@ def {name}_kernel(
         left_fragment = mma.make_fragment_A(thread.partition_A(left_stages))
         right_fragment = mma.make_fragment_B(thread.partition_B(right_stages))
         places = thread.partition_C(cute.make_identity_tensor((TILE_M, TILE_N)))
+        corner = staging[None, None, warp]
         total = cute.make_rmem_tensor(places.shape, cutlass.Float32)
-        partial = cute.make_rmem_tensor(places.shape, cutlass.Float32)
         reading = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
+        {states}
         for work in cutlass.range(cluster, works, clusters, unroll=1):
             m, n, z = place(work, down, across)
             first_row, first_column = (m * CLUSTER_M + my_row) * TILE_M, (n * CLUSTER_N + my_column) * TILE_N
             start = z % SPLITS * share
-            total.fill(0.0)
-            for chunk in cutlass.range(start, cutlass.min(start + share, chunks), unroll=1):
-                pipe.consumer_wait(reading)
-                high, low = 2 * reading.index, 2 * reading.index + 1
-                warpgroup.fence()
-                mma.set(warpgroup.Field.ACCUMULATE, False)
-                # The small terms first, while the sum is small as well. low * low is below 2^-22 of high * high.
-                for k in cutlass.range_constexpr(TILE_K // 16):
-                    a, b = left_fragment[None, None, k, low], right_fragment[None, None, k, high]
-                    cute.gemm(mma, partial, a, b, partial)
-                    mma.set(warpgroup.Field.ACCUMULATE, True)
-                    a, b = left_fragment[None, None, k, high], right_fragment[None, None, k, low]
-                    cute.gemm(mma, partial, a, b, partial)
-                for k in cutlass.range_constexpr(TILE_K // 16):
-                    a, b = left_fragment[None, None, k, high], right_fragment[None, None, k, high]
-                    cute.gemm(mma, partial, a, b, partial)
-                warpgroup.commit_group()
-                warpgroup.wait_group(0)
-                pipe.consumer_release(reading)
-                reading.advance()
-                total.store(total.load() + partial.load())
+            end = cutlass.min(start + share, chunks)
+            {sums}
             {finish}
 """
 
+SPLIT_STATES = "partial = cute.make_rmem_tensor(places.shape, cutlass.Float32)"
+# In the loop itself, for what it sets in `mma` would not reach the next turn from a function.
+_PARTS = """
+pipe.consumer_wait(reading)
+high, low = 2 * reading.index, 2 * reading.index + 1
+warpgroup.fence()
+mma.set(warpgroup.Field.ACCUMULATE, False)
+# The small terms first, while the sum is small as well. low * low is below 2^-22 of high * high.
+for k in cutlass.range_constexpr(TILE_K // 16):
+    a, b = left_fragment[None, None, k, low], right_fragment[None, None, k, high]
+    cute.gemm(mma, {into}, a, b, {into})
+    mma.set(warpgroup.Field.ACCUMULATE, True)
+    a, b = left_fragment[None, None, k, high], right_fragment[None, None, k, low]
+    cute.gemm(mma, {into}, a, b, {into})
+for k in cutlass.range_constexpr(TILE_K // 16):
+    a, b = left_fragment[None, None, k, high], right_fragment[None, None, k, high]
+    cute.gemm(mma, {into}, a, b, {into})
+warpgroup.commit_group()
+warpgroup.wait_group(0)
+pipe.consumer_release(reading)
+reading.advance()
+"""
+
+_LOOP = """
+if cutlass.const_expr(chunks == 1):
+    {once}
+else:
+    total.fill(0.0)
+    for chunk in cutlass.range(start, end, unroll=1):
+        {again}
+        total.store(total.load() + partial.load())
+"""
+SPLIT_LOOP = placed(
+    placed(_LOOP, "{once}", _PARTS.replace("{into}", "total")), "{again}", _PARTS.replace("{into}", "partial")
+)
+
+HALF_STATES = "released = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)"
+HALF_LOOP = """
+pipe.consumer_wait(reading)
+warpgroup.fence()
+mma.set(warpgroup.Field.ACCUMULATE, False)
+for k in cutlass.range_constexpr(TILE_K // 16):
+    a, b = left_fragment[None, None, k, reading.index], right_fragment[None, None, k, reading.index]
+    cute.gemm(mma, total, a, b, total)
+    mma.set(warpgroup.Field.ACCUMULATE, True)
+warpgroup.commit_group()
+reading.advance()
+for chunk in cutlass.range(start + 1, end, unroll=1):
+    pipe.consumer_wait(reading)
+    warpgroup.fence()
+    for k in cutlass.range_constexpr(TILE_K // 16):
+        a, b = left_fragment[None, None, k, reading.index], right_fragment[None, None, k, reading.index]
+        cute.gemm(mma, total, a, b, total)
+    warpgroup.commit_group()
+    reading.advance()
+    warpgroup.wait_group(1)  # the stage before this one has been read
+    pipe.consumer_release(released)
+    released.advance()
+warpgroup.wait_group(0)
+pipe.consumer_release(released)
+released.advance()
+"""
+
 HOST = """
+left_major, right_major = LayoutEnum.{left_major}, LayoutEnum.{right_major}
 mma = hopper_helpers.make_trivial_tiled_mma(
-    cutlass.Float16,
-    cutlass.Float16,
-    OperandMajorMode.K,
-    OperandMajorMode.K,
+    {operand},
+    {operand},
+    left_major.mma_major_mode(),
+    right_major.mma_major_mode(),
     cutlass.Float32,
     (TILE_M // 64, 1, 1),
     tiler_mn=(64, TILE_N),
 )
 tile = (TILE_M, TILE_N, TILE_K)
-left_layout = hopper_helpers.make_smem_layout_a(LayoutEnum.ROW_MAJOR, tile, cutlass.Float16, 2 * STAGES)
-right_layout = hopper_helpers.make_smem_layout_b(LayoutEnum.ROW_MAJOR, tile, cutlass.Float16, 2 * STAGES)
+left_layout = hopper_helpers.make_smem_layout_a(left_major, tile, {operand}, PARTS * STAGES)
+right_layout = hopper_helpers.make_smem_layout_b(right_major, tile, {operand}, PARTS * STAGES)
 load_left, left_tiles = tma_loads(left_parts, left_layout, TILE_M, CLUSTER_N)
 load_right, right_tiles = tma_loads(right_parts, right_layout, TILE_N, CLUSTER_M)
-down = cute.ceil_div(cute.size(left_undo, mode=[0]), TILE_M * CLUSTER_M)
-across = cute.ceil_div(cute.size(right_undo, mode=[0]), TILE_N * CLUSTER_N)
+down = cute.ceil_div(rows, TILE_M * CLUSTER_M)
+across = cute.ceil_div(columns, TILE_N * CLUSTER_N)
 works = down * across * batches * SPLITS
 clusters = cutlass.min(works, BLOCKS // (CLUSTER_M * CLUSTER_N))
 {name}_kernel(
@@ -166,7 +214,7 @@ clusters = cutlass.min(works, BLOCKS // (CLUSTER_M * CLUSTER_N))
     grid=[CLUSTER_M, CLUSTER_N, clusters],
     block=[CONSUMERS + 128, 1, 1],
     cluster=[CLUSTER_M, CLUSTER_N, 1],
-    min_blocks_per_mp=1,
+    min_blocks_per_mp=BLOCKS_PER_MP,
     stream=stream,
 )
 """
@@ -174,10 +222,22 @@ clusters = cutlass.min(works, BLOCKS // (CLUSTER_M * CLUSTER_N))
 TMA = '''
 def tma_loads(parts, layout, lines, receivers):
     """The TMA copy of a tile of `lines` of one part to `receivers` blocks, and the tensor that it reads."""
-    both = cute.make_tensor(parts.iterator, cute.select(parts.layout, mode=[0, 1, 2]))
     op = cpasync.CopyBulkTensorTileG2SMulticastOp() if receivers > 1 else cpasync.CopyBulkTensorTileG2SOp()
     one = cute.slice_(layout, (None, None, 0))
-    return cpasync.make_tiled_tma_atom(op, both, one, (lines, TILE_K), num_multicast=receivers)
+    return cpasync.make_tiled_tma_atom(op, parts, one, (lines, TILE_K), num_multicast=receivers)
 '''
 
-HOPPER = Engine(IMPORTS, KERNEL, TMA, HOST, whole_stages=False, least=(9, 0))
+HOPPER = Engine(
+    IMPORTS,
+    KERNEL,
+    Sums(SPLIT_STATES, SPLIT_LOOP, ""),
+    Sums(HALF_STATES, HALF_LOOP, ""),
+    TMA,
+    HOST,
+    STAGED_TILE,
+    STAGED_ONCE_MORE,
+    through="corner, warp",
+    run=4,
+    whole_stages=False,
+    least=(9, 0),
+)

@@ -6,6 +6,7 @@ from .accesses import Access
 from .pointwise import parameters
 from .product_engine import Engine
 from .product_finish import Finish
+from .product_pack import packed_size, packing
 from .product_views import Views
 
 SIDES = (("left", "rows"), ("right", "columns"))
@@ -36,8 +37,8 @@ left_parts, left_written = parts_at(halves, rows, batches)
 after = cute.assume(cutlass.Int64(rows) * (2 * batches * PITCH), divby=8)
 right_parts, right_written = parts_at(halves + after, columns, batches)
 undo = work + cutlass.Int64(rows + columns) * (batches * PITCH)
-left_undo = cute.make_tensor(undo, cute.make_layout((rows, batches)))
-right_undo = cute.make_tensor(undo + rows * batches, cute.make_layout((columns, batches)))
+right_undo = cute.make_tensor(undo, cute.make_layout((columns, batches)))
+left_undo = cute.make_tensor(undo + columns * batches, cute.make_layout((rows, batches)))
 rest = undo + batches * (rows + columns)
 """
 
@@ -56,6 +57,8 @@ split_across({side}, slices, {side}_written, {side}_undo).launch(
 )
 """
 
+REST = "rest = cute.make_ptr(cutlass.Float32, at, cute.AddressSpace.gmem, assumed_align=16)"
+
 PARTIALS = """
 partials = cute.make_tensor(
     rest, cute.make_layout((rows, columns, batches * SPLITS), stride=(columns, 1, rows * columns))
@@ -69,20 +72,31 @@ combine(partials, {tensors}).launch(
 """
 
 
-def scratch(views: Views, *, split: bool) -> str:
+SPLIT = ("left", "right", "left_undo", "right_undo")  # what finishing a tile of split factors needs besides
+
+
+def tensors_of(views: Views, finish: Finish) -> tuple[str, ...]:
+    """What finishes a tile, by its names in the text."""
+    return finish.tensors if views.is_half else (*SPLIT, *finish.tensors)
+
+
+def scratch(views: Views, engine: Engine, k: int, *, split: bool) -> str:
     """fp32 values of workspace, as an expression of the file's launcher: both factors' parts and scales, then what the
     largest magnitudes need before the product, and the sums of a split depth after it."""
     results = f"{views.tensors.outputs[0]}.numel()"
     rows, columns, batches = (views.count(group, results) for group in ("rows", "columns", "batches"))
-    lines = f"({rows} + {columns})" if batches == "1" else f"({batches}) * ({rows} + {columns})"
-    size = f"{lines} * (PITCH + 1 + SLICES)"
+    if views.is_half:
+        size = packed_size(views, engine, k, {"rows": rows, "columns": columns, "batches": batches})
+    else:
+        lines = f"({rows} + {columns})" if batches == "1" else f"({batches}) * ({rows} + {columns})"
+        size = f"{lines} * (PITCH + 1 + SLICES)"
     return f"{size} + SPLITS * {results}" if split else size
 
 
-def host(views: Views, finish: Finish, engine: Engine, name: str, *, split: bool) -> list[str]:
+def host(views: Views, finish: Finish, engine: Engine, name: str, *, k: int, split: bool) -> list[str]:
     results = f"cute.size({views.tensors.stores[0].param})"
     counts = ", ".join(views.count(group, results) for group in ("rows", "columns", "batches"))
-    tensors = ("left", "right", "left_undo", "right_undo", *finish.tensors)
+    tensors = tensors_of(views, finish)
     arguments = ", ".join(f"{p}: cute.Tensor" for p in parameters(views.tensors))
     launch = engine.host.replace("{name}", name).replace(
         "{tensors}", "partials," if split else "\n    ".join(f"{tensor}," for tensor in tensors)
@@ -91,8 +105,8 @@ def host(views: Views, finish: Finish, engine: Engine, name: str, *, split: bool
         f"rows, columns, batches = {counts}",
         *(f"{side} = {views.operand(_side(views, side), lines)}" for side, lines in SIDES),
         *(f"{a.gmem} = {views.around(a)}" for a in (*finish.operands, *finish.outputs)),
-        *_lines(WORKSPACE),
-        *(line for side, lines in SIDES for line in _splitting(views, side, lines)),
+        *(packing(views, engine, k) if views.is_half else _splitting(views)),
+        *_lines(REST if split and views.is_half else ""),
         *_lines(PARTIALS if split else ""),
         *_lines(launch),
         *_lines(COMBINE.replace("{tensors}", ", ".join(tensors)) if split else ""),
@@ -114,7 +128,11 @@ def _lines(text: str) -> list[str]:
     return text.strip("\n").split("\n") if text else []
 
 
-def _splitting(views: Views, side: str, lines: str) -> list[str]:
+def _splitting(views: Views) -> list[str]:
+    return [*_lines(WORKSPACE), *(line for side, lines in SIDES for line in _splitting_of(views, side, lines))]
+
+
+def _splitting_of(views: Views, side: str, lines: str) -> list[str]:
     access = _side(views, side)
     if not views.is_by_lines(access):
         return _lines(SPLIT_ACROSS.replace("{side}", side).replace("{lines}", lines))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from .product_views import Views
@@ -23,10 +24,19 @@ class HopperSchedule:
     n_blocks: int
     group: int
     splits: int = 1
+    parts: int = 2  # matrices that stand for a factor
+    per_mp: int = 1  # blocks of a multiprocessor
 
     @property
     def stages(self) -> int:
-        return min(8, SHARED // (4 * self.k * (self.m + self.n)))
+        """As many as shared memory holds beside 16 rows of 40 values in which each warp turns results."""
+        left = SHARED // self.per_mp - 160 * self.m
+        return min(8, left // (2 * self.parts * self.k * (self.m + self.n)))
+
+    @property
+    def registers(self) -> tuple[int, int]:
+        """Of the warp that loads and its three idle neighbours, and of those that multiply: 65,536 in all at most."""
+        return _REGISTERS[self.m, self.per_mp]
 
     def constants(self) -> tuple[tuple[str, int, str], ...]:
         return (
@@ -38,9 +48,14 @@ class HopperSchedule:
             ("CLUSTER_N", self.n_blocks, "blocks side by side that share tiles of the left factor"),
             ("GROUP", self.group, "clusters of rows that are worked off together, for the L2 cache"),
             ("SPLITS", self.splits, "blocks that share the depth of one tile"),
-            ("BLOCKS", H200, "blocks that take tile after tile: one per multiprocessor"),
+            ("BLOCKS_PER_MP", self.per_mp, "blocks of a multiprocessor, whose work overlaps"),
+            ("BLOCKS", H200 * self.per_mp, "blocks that take tile after tile"),
+            ("PRODUCER_REGISTERS", self.registers[0], "of a thread that loads, and"),
+            ("CONSUMER_REGISTERS", self.registers[1], "of one that multiplies: 65,536 in all at most"),
         )
 
+
+_REGISTERS = {(64, 1): (40, 240), (128, 1): (40, 232), (128, 2): (24, 104), (192, 1): (32, 160), (256, 1): (24, 112)}
 
 _SHAPES = (
     (128, 128, 64, 2, 1, 8),
@@ -55,33 +70,86 @@ _SHAPES = (
 )
 
 
-# Time of a tile's shape beside 128 x 128 x 64 at 4096³ on an H200, 2026-11-29.
-_SLOWER = {(128, 64, 64): 1.15, (128, 192, 32): 1.17, (128, 192, 64): 1.06, (192, 128, 32): 1.08}
+_HALF_SHAPES = (
+    (128, 256, 64, 2, 1, 8),
+    (128, 256, 64, 1, 2, 8),
+    (256, 128, 64, 1, 2, 8),
+    (128, 192, 64, 2, 1, 8),
+    (128, 128, 64, 2, 1, 8),
+    (128, 256, 64, 1, 1, 16),
+    (128, 128, 64, 1, 2, 8),
+    (128, 64, 64, 2, 1, 8),
+    (64, 256, 64, 1, 1, 8),
+    (64, 128, 64, 1, 1, 8),
+)
+
+# Time of a tile's shape beside the best, where tiles divide everything: of parts at 4096³ on an H200, 2026-11-29; of
+# factors in half precision by what a tile loads for what it multiplies.
+_SLOWER = {
+    (2, 128, 64, 64): 1.15,
+    (2, 128, 192, 32): 1.17,
+    (2, 128, 128, 32): 1.1,
+    (2, 128, 192, 64): 1.06,
+    (2, 192, 128, 32): 1.08,
+    (1, 128, 192, 64): 1.04,
+    (1, 128, 128, 64): 1.12,
+    (1, 128, 64, 64): 1.4,
+    (1, 64, 256, 64): 1.15,
+    (1, 64, 128, 64): 1.4,
+}
+PRODUCTS = 4096  # that a multiprocessor's tensor cores do in a cycle
+BYTES = 18.0  # that one reads or writes in a cycle while all do
+TILE_CYCLES = 1500.0  # from a tile's first load to its first product, and from the last to what is stored
+COMBINE_CYCLES = 4000.0  # of a launch that adds up what blocks summed
 
 
 def hopper(views: Views) -> tuple[HopperSchedule, ...]:
-    """For H100 and H200: a first guess that keeps all multiprocessors at work."""
+    """For H100 and H200: best guess first."""
     made = []
-    for shape in _SHAPES:
-        one = HopperSchedule(*shape)
+    for shape in _HALF_SHAPES if views.is_half else _SHAPES:
+        one = HopperSchedule(*shape, parts=views.parts)
         m_blocks = min(one.m_blocks, -(-views.size("rows") // one.m))  # no larger cluster than there are tiles
         n_blocks = min(one.n_blocks, -(-views.size("columns") // one.n))
-        splits = _splits(views, one.m, one.n, one.k, H200)
-        made.append(replace(one, m_blocks=m_blocks, n_blocks=n_blocks, splits=splits))
-    made.sort(key=lambda each: (_is_coarse(each, views), _time(each, views)))
+        made.append(_with_splits(replace(one, m_blocks=m_blocks, n_blocks=n_blocks), views))
+    made.sort(key=lambda each: (_is_coarse(each, views), _order(_cycles(each, views))))
     return tuple(dict.fromkeys(made))
 
 
 def _is_coarse(schedule: HopperSchedule, views: Views) -> bool:
     """Whether tensor cores would sum so much of a short depth that fp32 arithmetic, which rounds, does better."""
-    return views.depth <= SHORT and schedule.k > 32
+    return schedule.parts > 1 and views.depth <= SHORT and schedule.k > 32
 
 
-def _time(schedule: HopperSchedule, views: Views) -> float:
-    """In tenths of the best shape's where tiles divide everything, so that the order of the guesses decides between
-    near ones."""
-    tile = (schedule.m, schedule.n, schedule.k)
-    return round(_SLOWER.get(tile, 1.0) * _waste(views, schedule.m, schedule.n, schedule.splits, H200), 1)
+def _order(cycles: float) -> int:
+    """In steps of 4 percent, so that the order of the guesses decides between near ones."""
+    return round(math.log(cycles) / 0.04)
+
+
+def _with_splits(schedule: HopperSchedule, views: Views) -> HopperSchedule:
+    """As many blocks for the depth of a tile as are quickest, each with some of it."""
+    chunks = -(-views.depth // schedule.k)
+    most = min(MAX_SPLITS, max(1, chunks // 4), max(1, 2 * H200 // _tiles(views, schedule.m, schedule.n)))
+    shares = {-(-chunks // splits) for splits in range(1, most + 1)}
+    found = [replace(schedule, splits=-(-chunks // share)) for share in shares]
+    return min(found, key=lambda each: (_cycles(each, views), each.splits))
+
+
+def _cycles(schedule: HopperSchedule, views: Views) -> float:
+    """What the product takes, by waves of tiles: arithmetic, then what is left over of loads and stores."""
+    terms = 3 if schedule.parts > 1 else 1
+    chunks = -(-(-(-views.depth // schedule.k)) // schedule.splits)
+    slower = _SLOWER.get((schedule.parts, schedule.m, schedule.n, schedule.k), 1.0)
+    work = slower * chunks * schedule.k * schedule.m * schedule.n * terms / PRODUCTS
+    size = 4 if schedule.splits > 1 or not views.is_half else 2
+    stored = schedule.m * schedule.n * size / BYTES
+    clusters = -(-views.size("rows") // (schedule.m * schedule.m_blocks))
+    clusters *= -(-views.size("columns") // (schedule.n * schedule.n_blocks)) * views.size("batches") * schedule.splits
+    waves = -(-clusters // (H200 * schedule.per_mp // (schedule.m_blocks * schedule.n_blocks)))
+    total = waves * (max(work, stored) + TILE_CYCLES + min(work, stored) / 2)
+    if schedule.splits > 1:
+        results = views.size("rows") * views.size("columns") * views.size("batches")
+        total += COMBINE_CYCLES + results * 4 * (schedule.splits + 1) / (H200 * BYTES)
+    return total
 
 
 @dataclass(frozen=True)
@@ -96,6 +164,7 @@ class AmpereSchedule:
     group: int
     k: int = 32
     splits: int = 1
+    parts: int = 2  # matrices that stand for a factor
 
     def constants(self) -> tuple[tuple[str, int, str], ...]:
         return (
@@ -121,7 +190,7 @@ _AMPERE_SHAPES = (
 
 def ampere(views: Views) -> tuple[AmpereSchedule, ...]:
     """For an A100, and for what is newer where nothing better is known."""
-    shapes = [AmpereSchedule(*shape) for shape in _AMPERE_SHAPES]
+    shapes = [AmpereSchedule(*shape, parts=views.parts) for shape in _AMPERE_SHAPES]
     made = [replace(one, splits=_splits(views, one.m, one.n, one.k, A100)) for one in shapes]
     return tuple(sorted(made, key=lambda each: _guess(each, views)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .accesses import Access, Tensors, pointer
+from .accesses import Access, Tensors, cute_type, pointer
 from .contraction import Contraction
 from .ir import Load
 from .layout import Shapes, nested, vector_width
@@ -85,6 +85,12 @@ class Views:
         assert access.load is not None
         return self.found.modes(self.program, access.load.strides, self.found.depth).inner[1] == 1
 
+    def is_side_by_side(self, access: Access) -> bool:
+        """Whether neighbouring lines of a factor lie side by side."""
+        assert access.load is not None
+        own = self.found.rows if access.load is self.found.left else self.found.columns
+        return self.found.modes(self.program, access.load.strides, own).inner[1] == 1
+
     def width(self, access: Access) -> int:
         """Values of a line that a thread reads at a time: 8, or 1 where a line starts anywhere."""
         assert access.load is not None
@@ -93,13 +99,57 @@ class Views:
         closed = vector_width(modes, access.load.offset, outer, 8, closed=True)
         return 8 if closed == 8 or (closed == 4 and self.depth % 8 == 0) else 1
 
-    def has_pairs(self) -> bool:
-        """Whether two neighbouring columns of each result lie side by side, at a multiple of their size."""
-        for access in self.tensors.stores:
-            assert access.store is not None
-            strides = access.store.strides
-            modes = self.found.modes(self.program, strides, self.found.columns)
-            outer = tuple(strides[k] for k in (*self.found.rows, *self.found.batch))
-            if modes.inner[1] != 1 or vector_width(modes, access.store.offset, outer, 2, closed=True) != 2:
-                return False
-        return True
+    def column_stride(self, access: Access) -> int:
+        """From one column to the next; -1 where that is not one number, or elements are read one by one."""
+        at = access.load or access.store
+        assert at is not None
+        modes = self.found.modes(self.program, at.strides, self.found.columns)
+        if access.dtype == "bool" or (len(modes.pairs) > 1 and modes.inner[1] != 1):
+            return -1
+        return modes.inner[1]
+
+    def run(self, most: int, operands: tuple[Access, ...]) -> int:
+        """Neighbouring columns, at most so many, that lie side by side in each result and in each operand with columns,
+        at a multiple of their size."""
+        for access in (*operands, *self.tensors.stores):
+            at = access.load or access.store
+            assert at is not None
+            stride = self.column_stride(access)
+            if access.store is not None and stride != 1:
+                return 1
+            if stride == 1:
+                modes = self.found.modes(self.program, at.strides, self.found.columns)
+                outer = tuple(at.strides[k] for k in (*self.found.rows, *self.found.batch))
+                most = vector_width(modes, at.offset, outer, most, closed=True)
+        return most
+
+    @property
+    def is_half(self) -> bool:
+        """Whether factors are multiplied as they are."""
+        return self.found.left.dtype != "float32"
+
+    @property
+    def parts(self) -> int:
+        """fp16 or bf16 matrices that stand for a factor."""
+        return 1 if self.is_half else 2
+
+    @property
+    def operand_type(self) -> str:
+        """Of what tensor cores multiply."""
+        return cute_type(self.found.left.dtype if self.is_half else "float16")
+
+    def is_in_place(self, access: Access, *, stages_of: int) -> bool:
+        """Whether tensor cores can be fed from a half-precision factor as it lies in memory: one stride for lines, depth
+        and batches each, one of them 1 and the others multiples of 16 bytes. `stages_of`: where a line is read up to
+        the end of a stage of so many values, it has to be contiguous and of whole stages; else 0."""
+        assert access.load is not None
+        own = self.found.rows if access.load is self.found.left else self.found.columns
+        groups = (own, self.found.depth, self.found.batch)
+        modes = [self.found.modes(self.program, access.load.strides, factors) for factors in groups]
+        if any(len(mode.pairs) > 1 for mode in modes):
+            return False
+        lines, depth, batch = (mode.inner[1] for mode in modes)
+        if stages_of and (depth != 1 or self.depth % stages_of):
+            return False
+        others = (batch, access.load.offset, lines if depth == 1 else depth)
+        return 1 in (lines, depth) and not any(each % 8 for each in others)

@@ -173,9 +173,10 @@ def _nested(program: Program, name: str, target: Target) -> Iterator[Variant]:
 
 
 def _products(views: Views, name: str, target: Target) -> Iterator[Variant]:
-    if target.ieee:
+    if target.ieee and not views.is_half:
         raise Unsupported('no recipe covers matrix products in fp32 arithmetic alone, as precision = "ieee" asks')
-    title = f"{target.class_name}: a matrix product at fp32 accuracy through fp16 splits, on tensor cores."
+    accuracy = "summed in fp32" if views.is_half else "at fp32 accuracy through fp16 splits"
+    title = f"{target.class_name}: a matrix product {accuracy}, on tensor cores."
     engine, schedules = (HOPPER, hopper(views)) if target.arch == "sm_90a" else (AMPERE, ampere(views))
     for schedule in schedules:
         text, scratch = product.emit(views, engine, schedule, name)
