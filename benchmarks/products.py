@@ -1,10 +1,11 @@
 """Matrix products: every schedule's time, and errors beside eager's, in two steps as in prepared.py.
 
-`prepare FOLDER` writes the recipes' drafts for each case to FOLDER and needs no device (`--only TEXT`, repeatable).
+`prepare FOLDER` writes the recipes' drafts for each case to FOLDER and needs no device (`--only TEXT`, repeatable;
+`--half`: the sweep in half precision; `--drafts N`: the first N of each).
 `measure FOLDER RESULTS` runs on a CUDA device. Each case has a process; they compile side by side, use the device one
 at a time, and say what they are at. A schedule with which one is silent for `SILENT_S` is a hang: the case starts again
 without it. A line of RESULTS has a case's errors against float64 (rms and max, eager's and each schedule's), medians in
-milliseconds, and how the fastest schedule's time is spread over its kernels.
+milliseconds, torch.compile's too, and how the fastest schedule's time is spread over its kernels.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from queue import Empty, Queue
 from threading import Thread
 
 from product_runs import run_case
+from suite import Case, half_cases, product_cases
 
 PROCESSES = 8
 SILENT_S = 15.0  # once a case has the device
@@ -33,10 +35,15 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], metavar="TEXT")
     parser.add_argument("--skip", action="append", default=[], metavar="SCHEDULE")
     parser.add_argument("--seconds", type=float, default=600.0, help="after which no case begins")
+    parser.add_argument("--half", action="store_true")
+    parser.add_argument("--drafts", type=int, default=99)
     options = parser.parse_args()
     folder = options.folder.absolute()
     if options.step == "prepare":
-        prepare(folder, options.only)
+        from memory_bound import is_chosen
+
+        cases = half_cases() if options.half else product_cases()
+        prepare(folder, [case for case in cases if is_chosen(case, options.only)], options.drafts)
     elif options.results is None:
         parser.error("measure needs the file of results")
     elif options.step == "measure":
@@ -45,22 +52,20 @@ def main() -> None:
         run_case(folder, options.results, options.skip)
 
 
-def prepare(folder: Path, only: list[str]) -> None:
+def prepare(folder: Path, cases: list[Case], most: int) -> None:
     from cutesmith_agent.recipes import Target, propose
     from cutesmith_evaluator.types import Task
-    from memory_bound import is_chosen
     from pipeline import KeptWorker
-    from suite import product_cases
 
     with KeptWorker() as worker:
-        for number, case in enumerate(case for case in product_cases() if is_chosen(case, only)):
+        for number, case in enumerate(cases):
             place = folder / f"case_{number:02}"
             file = case.write(place)
             found = propose(worker.inspect(Task(str(file), case.qualname)), Target(case.qualname, file, "sm_90a"))
-            for k, draft in enumerate(found.drafts):
+            for k, draft in enumerate(found.drafts[:most]):
                 (place / f"draft_{k}_cute.py").write_text(draft.source)
             about = {"case": case.name, "file": file.name, "qualname": case.qualname}
-            schedules = [draft.schedule for draft in found.drafts]
+            schedules = [draft.schedule for draft in found.drafts[:most]]
             (place / "about.json").write_text(json.dumps(about | {"schedules": schedules}))
             print(case.name, len(found.drafts), *(finding.message for finding in found.findings), flush=True)
 

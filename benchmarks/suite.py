@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -93,6 +93,15 @@ LINEAR_TASKS = {  # of level 2: class, rows, in and out features
     59: ("LinearSwish", 128, 32768, 32768),
     76: ("LinearAddReLU", 1024, 8192, 8192),
 }
+HALF_PRODUCTS = (  # batches, rows, depth, columns: square, of language models, skinny, deep, odd, batched
+    *((1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192)),
+    *((4096, 4096, 11008), (4096, 11008, 4096), (8192, 4096, 4096), (16384, 4096, 4096), (2048, 4096, 14336)),
+    *((512, 4096, 4096), (256, 4096, 4096), (128, 4096, 4096), (64, 4096, 4096), (16, 8192, 8192)),
+    *((32768, 4096, 128), (65536, 256, 256), (16384, 64, 1024), (256, 65536, 256), (512, 16384, 512)),
+    *((4095, 4095, 4095), (1000, 2000, 3000), (3333, 1111, 2222), (8200, 2952, 5920), (127, 511, 1023)),
+    *((64, 512, 512, 512), (16, 1024, 2048, 1024), (128, 256, 128, 256), (8, 2048, 128, 2048)),
+    *((256, 128, 64, 128), (32, 1024, 64, 1024)),
+)
 SERVING_WIDTHS = (4096, 11008)
 DTYPES = {"fp32": "torch.float32", "bf16": "torch.bfloat16"}
 
@@ -184,6 +193,20 @@ def product_cases() -> tuple[Case, ...]:
         + products
         + tuple(_linear(f"level 2, {number} {name}", name, *sizes) for number, (name, *sizes) in LINEAR_TASKS.items())
     )
+
+
+def half_cases() -> tuple[Case, ...]:
+    """Products in half precision, alone; of matrices also as a layer with GELU. Both types in turn."""
+    made = []
+    for k, (*batch, m, depth, n) in enumerate(HALF_PRODUCTS):
+        dtype = ("float16", "bfloat16")[k % 2]
+        about = f"{dtype} {' × '.join(map(str, (*batch, m, depth, n)))}"
+        shapes = {"LEFT": str((*batch, m, depth)), "RIGHT": str((*batch, depth, n)), "DTYPE": f"torch.{dtype}"}
+        made.append(Case(f"product {about}", PRODUCTS, "Matmul", "product", shapes))
+        if not batch:
+            layer = _linear(f"layer {about}", "LinearGELU", m, depth, n)
+            made.append(replace(layer, constants=layer.constants | {"DTYPE": f"torch.{dtype}"}))
+    return tuple(made)
 
 
 def _linear(case: str, name: str, rows: int, in_features: int, out_features: int) -> Case:

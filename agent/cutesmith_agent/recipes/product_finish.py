@@ -94,13 +94,15 @@ def finish(
     """A thread's part of a tile through the epilogue to memory."""
     rows, columns = cute.size({result}, mode=[0]), cute.size({result}, mode=[1])
     {numbers}
-    sums = cute.zipped_divide(cute.make_tensor(total.iterator, cute.size(total)), (RUN,))
+    sums = cute.make_rmem_tensor((RUN,), cutlass.Float32)
     for four in cutlass.range_constexpr(cute.size(total) // 4):  # two columns in each of two rows
         for i in cutlass.range_constexpr(four * 4, four * 4 + 4, RUN):
             row, column = first_row + places[i][0], first_column + places[i][1]
             if row < rows and column < columns:
+                for k in cutlass.range_constexpr(RUN):
+                    sums[k] = total[i + k]
                 {settle}
-                store(sums[None, i // RUN], row, column, batch, {outside})
+                store(sums, row, column, batch, {outside})
     {once_more}
 '''
 

@@ -125,7 +125,8 @@ def _side(views: Views, side: str) -> Access:
 
 
 def _lines(text: str) -> list[str]:
-    return text.strip("\n").split("\n") if text else []
+    lines: list[str] = text.strip("\n").splitlines()
+    return lines
 
 
 def _splitting(views: Views) -> list[str]:

@@ -75,7 +75,7 @@ def _buffer(views: Views, engine: Engine, access: Access, side: str, group: str)
         pitch = f"cute.ceil_div({group}, 8) * 8"
         words = {"lines": "DEPTH", "pitch": pitch, "matrix": turned, "strides": f"1, {pitch}"}
     words |= {"side": side, "across": str(engine.whole_stages and not views.is_by_lines(access))}
-    text = BUFFER.strip("\n")
+    text: str = BUFFER.strip("\n")
     for word, value in words.items():
         text = text.replace(f"{{{word}}}", value)
     return text.split("\n")

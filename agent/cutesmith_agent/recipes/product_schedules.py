@@ -137,7 +137,7 @@ def _with_splits(schedule: HopperSchedule, views: Views) -> HopperSchedule:
 def _cycles(schedule: HopperSchedule, views: Views) -> float:
     """What the product takes, by waves of tiles: arithmetic, then what is left over of loads and stores."""
     terms = 3 if schedule.parts > 1 else 1
-    chunks = -(-(-(-views.depth // schedule.k)) // schedule.splits)
+    chunks = math.ceil(math.ceil(views.depth / schedule.k) / schedule.splits)
     slower = _SLOWER.get((schedule.parts, schedule.m, schedule.n, schedule.k), 1.0)
     work = slower * chunks * schedule.k * schedule.m * schedule.n * terms / PRODUCTS
     size = 4 if schedule.splits > 1 or not views.is_half else 2

@@ -139,9 +139,9 @@ class Views:
         return cute_type(self.found.left.dtype if self.is_half else "float16")
 
     def is_in_place(self, access: Access, *, stages_of: int) -> bool:
-        """Whether tensor cores can be fed from a half-precision factor as it lies in memory: one stride for lines, depth
-        and batches each, one of them 1 and the others multiples of 16 bytes. `stages_of`: where a line is read up to
-        the end of a stage of so many values, it has to be contiguous and of whole stages; else 0."""
+        """Whether tensor cores can be fed from a half-precision factor as it lies in memory: lines, depth and batches
+        have a stride each, one of the first two is 1, and the others are multiples of 16 bytes. `stages_of`: where a
+        line is read up to the end of a stage of so many values, it has to be contiguous and of whole stages; else 0."""
         assert access.load is not None
         own = self.found.rows if access.load is self.found.left else self.found.columns
         groups = (own, self.found.depth, self.found.batch)
