@@ -75,10 +75,13 @@ def _buffer(views: Views, engine: Engine, access: Access, side: str, group: str)
         pitch = f"cute.ceil_div({group}, 8) * 8"
         words = {"lines": "DEPTH", "pitch": pitch, "matrix": turned, "strides": f"1, {pitch}"}
     words |= {"side": side, "across": str(engine.whole_stages and not views.is_by_lines(access))}
-    text: str = BUFFER.strip("\n")
+    return [filled(line, words) for line in BUFFER.strip("\n").split("\n")]
+
+
+def filled(line: str, words: Mapping[str, str]) -> str:
     for word, value in words.items():
-        text = text.replace(f"{{{word}}}", value)
-    return text.split("\n")
+        line = line.replace(f"{{{word}}}", value)
+    return line
 
 
 def packed_size(views: Views, engine: Engine, k: int, counts: Mapping[str, str]) -> str:
