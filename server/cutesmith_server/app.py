@@ -50,6 +50,7 @@ def create_server() -> CuteSmithServer:
     _register_lifetime(server, server.studio)
     _register_documents(server, server.studio)
     _register_features(server, server.studio)
+    _register_requests(server, server.studio)
     commands.register(server, server.studio)
     return server
 
@@ -157,9 +158,23 @@ def _register_features(server: CuteSmithServer, studio: Studio) -> None:
         found = symbols(document, studio.outline(document.path))
         return found if studio.client.nests_symbols else flat(found, document.uri)
 
+
+def _register_requests(server: CuteSmithServer, studio: Studio) -> None:
     @server.feature(protocol.JOBS)
     def jobs(params: Any) -> dict[str, Any]:
         return {"jobs": [view.job_state().as_wire() for view in studio.known()]}
+
+    @server.feature(protocol.MODULES)
+    def modules(params: Any) -> dict[str, Any]:
+        from cutesmith_server.kernels_view import modules
+
+        return modules(studio)
+
+    @server.feature(protocol.PROPOSAL)
+    def proposal(params: Any) -> dict[str, Any] | None:
+        from cutesmith_server.reviewing import proposal
+
+        return proposal(studio, commands.class_named_in(params))
 
 
 def _is_in(position: types.Position, span: types.Range) -> bool:

@@ -53,7 +53,7 @@ def _handler(studio: Studio, name: str, run: Run) -> Callable[..., Awaitable[dic
 
         try:
             argument = _only_argument(arguments)
-            key = _class_named_in(argument)
+            key = class_named_in(argument)
             await run(studio, key, argument)
         except (RefusedError, EditRefusedError) as refusal:
             studio.client.refuse(str(refusal))
@@ -74,7 +74,8 @@ def _only_argument(arguments: tuple[Any, ...]) -> dict[str, Any]:
     raise RefusedError('A CuteSmith command takes one argument {"uri": …, "class": …}.')
 
 
-def _class_named_in(argument: dict[str, Any]) -> ClassKey:
+def class_named_in(argument: Any) -> ClassKey:
+    """Raises RefusedError where an argument names no class of a file on disk."""
     match argument:
         case {"uri": str(uri), "class": str(qualname)}:
             path = uris.to_path(uri)

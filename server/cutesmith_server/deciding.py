@@ -25,12 +25,12 @@ _CREATE, _DELETE = types.ResourceOperationKind.Create, types.ResourceOperationKi
 async def accept(studio: Studio, key: ClassKey) -> None:
     """Puts the kernel on offer into the developer's file. Raises RefusedError or EditRefusedError."""
     outcome = _on_offer(studio, key)
-    _plan_accepting(studio, key, outcome)  # refuses before it asks
+    plan_accepting(studio, key, outcome)  # refuses before it asks
     if outcome.best is not None and outcome.best.ok is None and not await _accepts_unproved(studio, key):
         return
     if _on_offer(studio, key) is not outcome:
         raise RefusedError(f"Another kernel for {key.qualname} was made meanwhile: look at it, then accept again.")
-    change = _plan_accepting(studio, key, outcome)
+    change = plan_accepting(studio, key, outcome)
     version = _version(studio, key)
     _decide(studio, key, "accepting")  # used once, also while the editor applies it
     try:
@@ -49,7 +49,7 @@ async def accept_file(studio: Studio, key: ClassKey) -> None:
     from dataclasses import replace
 
     outcome = _on_offer(studio, key)
-    change = replace(_plan_accepting(studio, key, outcome), edits=())
+    change = replace(plan_accepting(studio, key, outcome), edits=())
     if change.write is None:
         raise RefusedError(f"{change.kernel} is this kernel already.")
     with _kernel_written(change):
@@ -122,7 +122,8 @@ def _undecided(studio: Studio, key: ClassKey) -> Outcome | None:
     return sessions.on_offer(session, has_kernel=studio.view(key).has_kernel)
 
 
-def _plan_accepting(studio: Studio, key: ClassKey, outcome: Outcome) -> Change:
+def plan_accepting(studio: Studio, key: ClassKey, outcome: Outcome) -> Change:
+    """What accepting a proposal would change. Raises EditRefusedError."""
     from cutesmith_server.changes import accepting
     from cutesmith_server.records import is_ours
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cutesmith_server import sessions
-from cutesmith_server.agent_process import ConsentAsked
+from cutesmith_server.agent_process import ConsentAsked, Done
 from cutesmith_server.consenting import Consents
 from cutesmith_server.drift import content_id
 from cutesmith_server.jobs import Cancelled, ClassKey, JobEvent, Paused
@@ -40,6 +40,8 @@ class JobEvents:
         studio = self._studio
         if not isinstance(event, Paused) and not studio.is_closed:
             studio.pending.forget(key)
+        if isinstance(event, Done):
+            studio.spent.add(event.report)
         view = studio.view(key)
         studio.bars.end(key, view.message or view.state)
         self._note_validated(key, view)

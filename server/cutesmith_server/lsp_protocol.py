@@ -4,11 +4,24 @@ progress tokens (it never forgets one)."""
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import dataclass
 from typing import Any
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest
 from pygls.protocol import LanguageServerProtocol, lsp_method
+
+from cutesmith_server import protocol
+
+
+@dataclass(frozen=True)
+class ClassRequest:
+    """A request of ours about a class. (pygls makes named tuples of custom params, in which "class" has no name.)"""
+
+    jsonrpc: str
+    id: Any
+    method: str
+    params: Any = None
 
 
 class CuteSmithProtocol(LanguageServerProtocol):
@@ -18,6 +31,8 @@ class CuteSmithProtocol(LanguageServerProtocol):
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         """As pygls does; but what cannot be read is answered, or taken for a refusal: else somebody waits for ever."""
+        if data.get("method") in protocol.CLASS_REQUESTS and {"jsonrpc", "id"} <= data.keys():
+            return ClassRequest(data["jsonrpc"], data["id"], data["method"], data.get("params"))
         try:
             return super().structure_message(data)
         except JsonRpcException as error:

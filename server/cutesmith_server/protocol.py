@@ -52,7 +52,10 @@ COMMANDS = (
 
 JOBS = "cutesmith/jobs"
 JOB_CHANGED = "cutesmith/jobChanged"
-METHODS = (JOBS, JOB_CHANGED)
+MODULES = "cutesmith/modules"
+PROPOSAL = "cutesmith/proposal"
+CLASS_REQUESTS = (PROPOSAL,)  # with one {"uri", "class"} as their params
+METHODS = (JOBS, JOB_CHANGED, MODULES, *CLASS_REQUESTS)
 SERVER_STATUS = "experimental/serverStatus"  # as rust-analyzer has it
 
 SETTINGS = (

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from cutesmith_agent.source.edits import EditRefusedError, apply_edits
 from cutesmith_server import uris
 from cutesmith_server.errors import RefusedError
 from cutesmith_server.views import ClassView, errors_of
@@ -45,6 +46,27 @@ async def review(studio: Studio, view: ClassView) -> None:
     opened = [await studio.client.open(uris.from_path(path), _line(line)) for path, line in places]
     if not all(opened):
         studio.client.say("To read: " + ", ".join(str(path) for path, _ in places))
+
+
+def proposal(studio: Studio, key: ClassKey) -> dict[str, Any] | None:
+    """What accepting would make of the file, for an editor that shows it beside the file as it is; None when it could
+    not be accepted as it stands: `review` tells why."""
+    from cutesmith_server.deciding import plan_accepting
+
+    view = studio.view(key)
+    outcome = view.outcome if view.state in ("ready", "compiled") else None
+    if outcome is None or outcome.best is None or outcome.report is None or outcome.report.kernel is None:
+        return None
+    try:
+        change = plan_accepting(studio, key, outcome)
+    except EditRefusedError:
+        return None
+    return {
+        "candidate": outcome.best.id,
+        "headline": view.message,
+        "after": apply_edits(studio.outline(key.path).source.text, change.edits),
+        "kernel": {"path": str(change.kernel), "source": outcome.report.kernel.source},
+    }
 
 
 async def show_job_log(studio: Studio, key: ClassKey) -> None:

@@ -32,6 +32,7 @@ class Running:
     message: str
     fraction: float = 0.0
     best: dict[str, Any] | None = None
+    candidates: tuple[dict[str, Any], ...] = field(default=(), repr=False)  # as the agent told of them, each once
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,7 @@ def after(session: Session, event: JobEvent) -> Session:
         case StageReached(stage, message, fraction):
             return replace(session, running=replace(running, stage=stage, message=message, fraction=fraction))
         case CandidateJudged(candidate):
-            better = candidate.get("ok") is not False
-            return replace(session, running=replace(running, best=candidate) if better else running)
+            return replace(session, running=_with_candidate(running, candidate))
         case ConsentAsked():
             return session
         case Done():
@@ -107,6 +107,12 @@ def after(session: Session, event: JobEvent) -> Session:
         case _:  # cancelled: what was on offer before still is
             kept = session.outcome if session.outcome is not None and _is_offer(session.outcome) else None
             return replace(session, running=None, was_cancelled=True, outcome=kept)
+
+
+def _with_candidate(running: Running, candidate: dict[str, Any]) -> Running:
+    known = {each.get("id"): each for each in running.candidates} | {candidate.get("id"): candidate}
+    best = candidate if candidate.get("ok") is not False else running.best
+    return replace(running, best=best, candidates=tuple(known.values()))
 
 
 def paused(session: Session) -> Session:

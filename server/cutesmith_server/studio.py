@@ -28,6 +28,7 @@ from cutesmith_server.progress import ProgressBars
 from cutesmith_server.restoring import Restoring
 from cutesmith_server.sessions import Session
 from cutesmith_server.settings import Settings, Watch
+from cutesmith_server.spent import Spent
 from cutesmith_server.telling import Telling
 from cutesmith_server.trust import TrustGate
 from cutesmith_server.views import ClassView
@@ -54,6 +55,7 @@ class Studio:
         self.configuration = Configuration(self.client.refuse)
         self.jobs = Supervisor(JobEvents(self))
         self.bars = ProgressBars(server, self.client)
+        self.spent = Spent()
         self.logs = JobLogs()
         self.trust = TrustGate(self._ask_for_trust)
         self.sessions: dict[ClassKey, Session] = {}

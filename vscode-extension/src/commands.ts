@@ -11,8 +11,8 @@ type Choose = (editor: vscode.TextEditor) => Promise<ClassRef | undefined>;
 export function registerCommands(server: Server, log: Log): vscode.Disposable {
   const { restartServer, showLog } = PaletteCommand;
   return vscode.Disposable.from(
-    ...Object.entries(CLASS_COMMANDS).map(([id, command]) => onClass(id, command, classAtCursor)),
-    onClass(PaletteCommand.checkHere, ServerCommand.check, chooseCheck),
+    ...Object.entries(CLASS_COMMANDS).map(([id, command]) => onClass(server, id, command, classAtCursor)),
+    onClass(server, PaletteCommand.checkHere, ServerCommand.check, chooseCheck),
     vscode.commands.registerCommand(restartServer, () => server.restart('asked by the user')),
     vscode.commands.registerCommand(showLog, () => {
       log.show();
@@ -21,8 +21,9 @@ export function registerCommands(server: Server, log: Log): vscode.Disposable {
 }
 
 /** A palette command that runs a server command on what is chosen from the place of the cursor. */
-function onClass(id: string, command: ServerCommand, choose: Choose): vscode.Disposable {
+function onClass(server: Server, id: string, command: ServerCommand, choose: Choose): vscode.Disposable {
   return vscode.commands.registerCommand(id, async () => {
+    await server.need('a command asked for it');
     const editor = vscode.window.activeTextEditor;
     const target = editor && (await choose(editor));
     if (target) {

@@ -1,5 +1,9 @@
 import * as vscode from 'vscode';
 import { registerCommands } from './commands';
+import { Demand } from './demand';
+import { registerRowCommands } from './kernels/commands';
+import { ModuleFeed } from './kernels/feed';
+import { KernelsView } from './kernels/view';
 import { Launcher } from './launch';
 import { createLog } from './log';
 import { Notices } from './notices';
@@ -16,29 +20,38 @@ export function activate(context: vscode.ExtensionContext): void {
   const python = new SelectedInterpreter(log);
   const started = new Server(new Launcher(context.extensionPath, python, log), new Notices(log), log);
   server = started;
-  const status = new StatusBar(PaletteCommand.showLog);
+  const feed = new ModuleFeed(started, log);
+  const view = new KernelsView(feed, context.workspaceState);
   context.subscriptions.push(
     log,
     python,
-    status,
+    feed,
+    view,
     registerCommands(started, log),
-    started.onDidChange(() => {
-      status.show(started.status, started.jobs);
-    }),
+    registerRowCommands(view),
+    showStatus(started, feed),
     python.onDidChange(() => void started.restartIfInterpreterChanged()),
-    vscode.workspace.onDidGrantWorkspaceTrust(() => void started.restart('the workspace is now trusted')),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => void started.restartIfWanted('the workspace is now trusted')),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (needsRestart(change)) {
-        void started.restart('its settings changed');
+        void started.restartIfWanted('its settings changed');
       } else if (change.affectsConfiguration(SECTION)) {
         void started.sendSettings();
       }
     }),
+    new Demand(started),
   );
-  // Not awaited: the editor goes on while the server starts, and what goes wrong is told to the user by then.
-  void started.restart('the extension was activated');
 }
 
 export async function deactivate(): Promise<void> {
   await server?.close();
+}
+
+function showStatus(server: Server, feed: ModuleFeed): vscode.Disposable {
+  const status = new StatusBar(PaletteCommand.showLog);
+  const show = (): void => {
+    status.show(server.status, server.jobs, feed.now);
+  };
+  show();
+  return vscode.Disposable.from(status, server.onDidChange(show), feed.onDidChange(show));
 }

@@ -23,3 +23,28 @@ export const CLASS_COMMANDS: Readonly<Record<string, ServerCommand>> = {
   'cutesmith.watchHere': ServerCommand.watch,
   'cutesmith.unwatchHere': ServerCommand.unwatch,
 };
+
+/** The Kernels view's own commands. */
+export const ViewCommand = {
+  open: 'cutesmith.view.open',
+  dismiss: 'cutesmith.view.dismiss',
+  filter: 'cutesmith.view.filter',
+  clearFilter: 'cutesmith.view.clearFilter',
+} as const;
+
+/** Commands of the Kernels view that run a server command on the row's class. */
+export const ROW_COMMANDS: Readonly<Record<string, ServerCommand>> = {
+  'cutesmith.view.generate': ServerCommand.generate,
+  'cutesmith.view.retry': ServerCommand.generate,
+  'cutesmith.view.improve': ServerCommand.improve,
+  'cutesmith.view.review': ServerCommand.review,
+  'cutesmith.view.accept': ServerCommand.accept,
+  'cutesmith.view.reject': ServerCommand.reject,
+  'cutesmith.view.remove': ServerCommand.remove,
+  'cutesmith.view.cancel': ServerCommand.cancel,
+  'cutesmith.view.pause': ServerCommand.pause,
+  'cutesmith.view.resume': ServerCommand.resume,
+  'cutesmith.view.revalidate': ServerCommand.revalidate,
+  'cutesmith.view.approve': ServerCommand.approve,
+  'cutesmith.view.showJobLog': ServerCommand.showJobLog,
+};

@@ -32,6 +32,12 @@ export const JOBS_REQUEST = 'cutesmith/jobs';
 /** Notification from the server, with a `JobState`. */
 export const JOB_CHANGED = 'cutesmith/jobChanged';
 
+/** Request: `{}`, answered with a `ModulesResult`. */
+export const MODULES_REQUEST = 'cutesmith/modules';
+
+/** Request: a `ClassRef`, answered with a `Proposal`, or null where nothing could be accepted as things are. */
+export const PROPOSAL_REQUEST = 'cutesmith/proposal';
+
 /** A module class: `class` is its qualified name within the file. */
 export interface ClassRef {
   readonly uri: string;
@@ -62,6 +68,45 @@ export interface Candidate {
 
 export interface JobsResult {
   readonly jobs: readonly JobState[];
+}
+
+/** A candidate of a class's last job, in words. `line` (1-based) is that of its first error in its own file. */
+export interface CandidateRow {
+  readonly id: string;
+  readonly origin: string;
+  readonly stage: string;
+  readonly ok: boolean | null;
+  readonly precision: string | null;
+  readonly headline: string;
+  readonly path: string | null;
+  readonly line: number | null;
+  readonly isBest: boolean;
+  readonly isAccepted: boolean;
+}
+
+/** A module class. `line` and `kernelLines` (of an accepted kernel) are 1-based; null: the file has it no more. */
+export interface ModuleRow extends ClassRef {
+  readonly state: State;
+  readonly stage: string;
+  readonly message: string;
+  readonly line: number | null;
+  readonly kernelLines: readonly number[];
+  readonly candidates: readonly CandidateRow[];
+}
+
+/** `device`: where the latest job ran; `dollars`: what models cost since the server began, null where not known. */
+export interface ModulesResult {
+  readonly modules: readonly ModuleRow[];
+  readonly device: string | null;
+  readonly dollars: number | null;
+}
+
+/** What accepting would make of a class's file: `after` is its whole text. */
+export interface Proposal {
+  readonly candidate: string;
+  readonly headline: string;
+  readonly after: string;
+  readonly kernel: { readonly path: string; readonly source: string };
 }
 
 /**

@@ -31,9 +31,10 @@ export class Server {
   readonly onDidChange = this.changed.event;
   private readonly restarts = new Coalesced(() => this.relaunch());
   private readonly crashes = new CrashBudget(CRASHES_ALLOWED, CRASH_WINDOW_MS);
-  private current: ServerStatus = 'stopped';
+  private current: ServerStatus = 'idle';
   private running: Running | undefined;
   private closing = false;
+  private wanted = false;
 
   constructor(
     private readonly launcher: Launcher,
@@ -47,11 +48,34 @@ export class Server {
 
   /** Starts the server, or starts it anew. Calls made meanwhile end in one more restart. */
   restart(reason: string): Promise<void> {
+    this.wanted = true;
     this.log.info(`Starting the server: ${reason}.`);
     return this.restarts.request();
   }
 
+  /** Starts the server the first time that there is something for it to do. */
+  async need(reason: string): Promise<void> {
+    if (!this.wanted) {
+      await this.restart(reason);
+    }
+  }
+
+  /** Restarts a server that was started before, whether it runs or could not. */
+  async restartIfWanted(reason: string): Promise<void> {
+    if (this.wanted) {
+      await this.restart(reason);
+    }
+  }
+
+  /** The answer to one of our own requests; undefined while no server runs. */
+  async request<Result>(method: string, params: object): Promise<Result | undefined> {
+    return this.status === 'running' ? this.running?.client.sendRequest<Result>(method, params) : undefined;
+  }
+
   async restartIfInterpreterChanged(): Promise<void> {
+    if (!this.wanted) {
+      return;
+    }
     const next = await this.launcher.interpreter();
     if (next.path !== this.running?.launch.options.interpreter) {
       await this.restart(`the interpreter is now ${next.path}`);
@@ -121,7 +145,7 @@ export class Server {
     const ending = this.running;
     this.running = undefined;
     this.jobs.replace([]);
-    this.become('stopped');
+    this.become(this.wanted ? 'stopped' : 'idle');
     if (!ending) {
       return;
     }
@@ -134,6 +158,7 @@ export class Server {
   private become(status: ServerStatus): void {
     this.current = status;
     void vscode.commands.executeCommand('setContext', 'cutesmith.running', status === 'running');
+    void vscode.commands.executeCommand('setContext', 'cutesmith.status', status);
     this.changed.fire();
   }
 }

@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { CLASS_COMMANDS, PaletteCommand } from '../src/paletteCommands';
-import { JOB_CHANGED, JOBS_REQUEST, ServerCommand, type ServerOptions } from '../src/protocol';
+import { FILTERS } from '../src/kernels/rows';
+import { CLASS_COMMANDS, PaletteCommand, ROW_COMMANDS, ViewCommand } from '../src/paletteCommands';
+import {
+  JOB_CHANGED,
+  JOBS_REQUEST,
+  MODULES_REQUEST,
+  PROPOSAL_REQUEST,
+  ServerCommand,
+  type ServerOptions,
+} from '../src/protocol';
 
 interface Manifest {
   main: string;
@@ -10,17 +18,22 @@ interface Manifest {
   capabilities: { untrustedWorkspaces: { restrictedConfigurations: string[] } };
   contributes: {
     commands: { command: string }[];
-    menus: { commandPalette: { command: string; when: string }[] };
+    menus: Record<string, { command: string; when: string }[]>;
+    keybindings: { command: string; args?: { commands: string[] } }[];
+    viewsWelcome: { contents: string }[];
     configuration: { properties: Record<string, unknown> };
   };
 }
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest;
+const METHODS = [JOBS_REQUEST, JOB_CHANGED, MODULES_REQUEST, PROPOSAL_REQUEST];
 const contributed = manifest.contributes.commands.map((each) => each.command);
 const serverProtocol = readFileSync('../server/cutesmith_server/protocol.py', 'utf8');
 
 test('every contributed command has a handler, and every handler a title', () => {
-  const handled = [...Object.keys(CLASS_COMMANDS), ...Object.values(PaletteCommand)];
+  const handled = [CLASS_COMMANDS, ROW_COMMANDS]
+    .flatMap(Object.keys)
+    .concat(Object.values(PaletteCommand), Object.values(ViewCommand));
   assert.deepEqual([...contributed].sort(), handled.sort());
 });
 
@@ -32,8 +45,33 @@ test('no contributed command has the id of a server command, which the client re
   );
 });
 
+test('menus, keys and welcome texts name commands that exist', () => {
+  const own = /command:(cutesmith\.[\w.]+)/g;
+  const welcomed = manifest.contributes.viewsWelcome.flatMap(({ contents }) =>
+    [...contents.matchAll(own)].map((match) => match[1] ?? ''),
+  );
+  const listed = Object.values(manifest.contributes.menus)
+    .flat()
+    .map((each) => each.command);
+  const keyed = manifest.contributes.keybindings.flatMap((each) => each.args?.commands ?? [each.command]);
+  for (const command of [...listed, ...keyed, ...welcomed].filter((each) => !each.startsWith('list.'))) {
+    assert.ok(contributed.includes(command), command);
+  }
+});
+
+test('every state of a module has an action in the Kernels view', () => {
+  const entries = manifest.contributes.menus['view/item/context']?.filter(({ when }) => when.includes('module:')) ?? [];
+  const patterns = entries.map(({ when }) => new RegExp(/=~ \/(.*)\/$/.exec(when)?.[1] ?? '$^'));
+  for (const state of Object.values(FILTERS).flat()) {
+    assert.ok(
+      patterns.some((pattern) => pattern.test(`module:${state}`)),
+      state,
+    );
+  }
+});
+
 test('commands on a class are in the palette only for Python files of a running server', () => {
-  const entries = new Map(manifest.contributes.menus.commandPalette.map((each) => [each.command, each.when]));
+  const entries = new Map(manifest.contributes.menus['commandPalette']?.map((each) => [each.command, each.when]));
   for (const id of [...Object.keys(CLASS_COMMANDS), PaletteCommand.checkHere]) {
     assert.match(entries.get(id) ?? '', /^cutesmith\.running && editorLangId == python/, id);
   }
@@ -68,7 +106,7 @@ test('the icon exists', () => {
 
 test('protocol.ts has the names of the server’s protocol.py, and no others', () => {
   const names = [...serverProtocol.matchAll(/^[A-Z_]+ = "(cutesmith[./]\w+)"$/gm)].map((match) => match[1]);
-  assert.deepEqual(names.sort(), [...Object.values(ServerCommand), JOBS_REQUEST, JOB_CHANGED].sort());
+  assert.deepEqual(names.sort(), [...Object.values(ServerCommand), ...METHODS].sort());
 });
 
 test('the states of a job are the server’s', () => {

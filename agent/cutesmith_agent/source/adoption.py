@@ -64,6 +64,19 @@ def remove(text: str, qualname: str, kernel: str) -> tuple[Edit, ...]:
     return edits if imported is None or needed else (remove_import(source, imported), *edits)
 
 
+def kernel_lines(source: Source, qualname: str) -> tuple[int, ...]:
+    """The lines, 1-based, of the class's guard and of the import that it needs; none without a kernel."""
+    guards = [_guard_of(source, found) for found in class_nodes(source) if found.qualname == qualname]
+    guard = next((each for each in guards if each is not None), None)
+    if guard is None:
+        return ()
+    imported = find_import(source, guard.kernel)
+    spans = [source.span(node) for node in (*([imported.statement] if imported else []), guard.node)]
+    lines = source.lines
+    rows = [row for span in spans for row in range(lines.line_of(span.start), lines.line_of(span.end) + 1)]
+    return tuple(row + 1 for row in rows)
+
+
 def adopt_if_unchanged(text: str, qualname: str, kernel: str, *, relative: bool, proved: str) -> tuple[Edit, ...]:
     """`adopt` on a text that may have moved on since the kernel was proved on a class of hash `proved`.
 

@@ -105,6 +105,16 @@ export class Editor {
     return this.page.locator('.codelens-decoration a', { hasText: text }).first();
   }
 
+  /** A row of the Kernels view by what a screen reader says of it. */
+  row(text) {
+    return this.page.locator('[aria-label="Kernels"] .monaco-list-row').and(this.page.getByLabel(text)).first();
+  }
+
+  /** Waits until the keyboard is in the part of the window with this name. */
+  async focusedIn(name) {
+    await this.page.waitForFunction((label) => document.activeElement?.closest(`[aria-label="${label}"]`), name);
+  }
+
   notification(text) {
     return this.page.locator('.notification-toast', { hasText: text }).first();
   }
