@@ -2,9 +2,10 @@ import * as vscode from 'vscode';
 import { CloseAction, ErrorAction, LanguageClient, type LanguageClientOptions } from 'vscode-languageclient/node';
 import type { Log } from './log';
 import { errorText } from './log';
-import { ServerCommand, type ServerOptions } from './protocol';
+import { type ClassRef, ServerCommand, type ServerOptions } from './protocol';
 import type { ServerProcess } from './serverProcess';
 import { SECTION } from './settings';
+import { isClassRef } from './target';
 
 const RUNS_USER_CODE: readonly string[] = [
   ServerCommand.generate,
@@ -47,13 +48,16 @@ class Client extends LanguageClient {
   }
 }
 
-/** Makes the client of a running server; `onClosed` is called when the connection ends and nobody stopped it. */
-export function createClient(
-  process: ServerProcess,
-  options: ServerOptions,
-  log: Log,
-  onClosed: () => void,
-): LanguageClient {
+/** What the client asks of the rest of the extension. */
+export interface Hooks {
+  /** The connection ended, and nobody stopped it. */
+  readonly onClosed: () => void;
+  /** Shows a class's kernel side by side with what there is; false where there is none to accept. */
+  readonly review: (target: ClassRef) => Promise<boolean>;
+}
+
+/** Makes the client of a running server. */
+export function createClient(process: ServerProcess, options: ServerOptions, log: Log, hooks: Hooks): LanguageClient {
   return new Client(
     process,
     {
@@ -64,11 +68,11 @@ export function createClient(
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue }),
         closed: () => {
-          onClosed();
+          hooks.onClosed();
           return { action: CloseAction.DoNotRestart, handled: true };
         },
       },
-      middleware: { executeCommand: runServerCommand },
+      middleware: { executeCommand: (command, args, next) => runServerCommand(hooks, command, args, next) },
     },
     log,
   );
@@ -77,12 +81,16 @@ export function createClient(
 type RunCommand = (command: string, args: unknown[]) => vscode.ProviderResult<unknown>;
 
 /** Shows a command's failure as one sentence, and says where to trust the workspace for one that runs its code. */
-async function runServerCommand(command: string, args: unknown[], next: RunCommand): Promise<unknown> {
+async function runServerCommand(hooks: Hooks, command: string, args: unknown[], next: RunCommand): Promise<unknown> {
   if (RUNS_USER_CODE.includes(command) && !vscode.workspace.isTrusted) {
     await offerTrust();
     return undefined;
   }
   try {
+    const [target] = args;
+    if (command === ServerCommand.review && isClassRef(target) && (await hooks.review(target))) {
+      return undefined;
+    }
     return await next(command, args);
   } catch (error) {
     void vscode.window.showErrorMessage(errorText(error));

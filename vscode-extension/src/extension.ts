@@ -9,6 +9,9 @@ import { createLog } from './log';
 import { Notices } from './notices';
 import { PaletteCommand } from './paletteCommands';
 import { SelectedInterpreter } from './pythonExtension';
+import { registerReviewCommands } from './review/commands';
+import { ReviewDocuments } from './review/documents';
+import { KernelMarks } from './review/marks';
 import { Server } from './server';
 import { needsRestart, SECTION } from './settings';
 import { StatusBar } from './status';
@@ -22,13 +25,18 @@ export function activate(context: vscode.ExtensionContext): void {
   server = started;
   const feed = new ModuleFeed(started, log);
   const view = new KernelsView(feed, context.workspaceState);
+  const reviews = new ReviewDocuments(started, feed);
+  started.review = (target) => reviews.open(target);
   context.subscriptions.push(
     log,
     python,
     feed,
     view,
     registerCommands(started, log),
+    reviews,
+    new KernelMarks(context.extensionUri, feed),
     registerRowCommands(view),
+    registerReviewCommands(),
     showStatus(started, feed),
     python.onDidChange(() => void started.restartIfInterpreterChanged()),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void started.restartIfWanted('the workspace is now trusted')),

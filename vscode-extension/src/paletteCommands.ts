@@ -48,3 +48,9 @@ export const ROW_COMMANDS: Readonly<Record<string, ServerCommand>> = {
   'cutesmith.view.approve': ServerCommand.approve,
   'cutesmith.view.showJobLog': ServerCommand.showJobLog,
 };
+
+/** Commands in the title bar of a review, which run a server command on the class that it is of. */
+export const REVIEW_COMMANDS: Readonly<Record<string, ServerCommand>> = {
+  'cutesmith.reviewed.accept': ServerCommand.accept,
+  'cutesmith.reviewed.reject': ServerCommand.reject,
+};

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import * as vscode from 'vscode';
 import { DidChangeConfigurationNotification, type LanguageClient } from 'vscode-languageclient/node';
-import { createClient } from './client';
+import { createClient, type Hooks } from './client';
 import { JobList } from './jobs';
 import { type Launch, type Launcher, optionsWith } from './launch';
 import type { Log } from './log';
@@ -27,6 +27,8 @@ interface Running {
 /** The one language server of this window: starts it, restarts it, and says once when it cannot. */
 export class Server {
   readonly jobs = new JobList();
+  /** Shows a kernel on offer; false where it cannot, and the server is to. */
+  review: Hooks['review'] = () => Promise.resolve(false);
   private readonly changed = new vscode.EventEmitter<void>();
   readonly onDidChange = this.changed.event;
   private readonly restarts = new Coalesced(() => this.relaunch());
@@ -115,7 +117,10 @@ export class Server {
     const process = await ServerProcess.start(launch.command, launch.cwd, (line) => {
       this.log.info(`[server] ${line}`);
     });
-    const client = createClient(process, launch.options, this.log, () => void this.onClosed(process));
+    const client = createClient(process, launch.options, this.log, {
+      onClosed: () => void this.onClosed(process),
+      review: (target) => this.review(target),
+    });
     this.running = { client, process, launch };
     client.onNotification(JOB_CHANGED, (job: JobState) => {
       this.jobs.update(job);

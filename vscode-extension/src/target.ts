@@ -27,7 +27,7 @@ export function checksIn(offers: readonly Offer[]): readonly { title: string; ta
   });
 }
 
-function isClassRef(value: unknown): value is ClassRef {
+export function isClassRef(value: unknown): value is ClassRef {
   return typeof value === 'object' && value !== null && 'uri' in value && 'class' in value;
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { FILTERS } from '../src/kernels/rows';
-import { CLASS_COMMANDS, PaletteCommand, ROW_COMMANDS, ViewCommand } from '../src/paletteCommands';
+import { CLASS_COMMANDS, PaletteCommand, REVIEW_COMMANDS, ROW_COMMANDS, ViewCommand } from '../src/paletteCommands';
 import {
   JOB_CHANGED,
   JOBS_REQUEST,
@@ -31,7 +31,7 @@ const contributed = manifest.contributes.commands.map((each) => each.command);
 const serverProtocol = readFileSync('../server/cutesmith_server/protocol.py', 'utf8');
 
 test('every contributed command has a handler, and every handler a title', () => {
-  const handled = [CLASS_COMMANDS, ROW_COMMANDS]
+  const handled = [CLASS_COMMANDS, ROW_COMMANDS, REVIEW_COMMANDS]
     .flatMap(Object.keys)
     .concat(Object.values(PaletteCommand), Object.values(ViewCommand));
   assert.deepEqual([...contributed].sort(), handled.sort());

@@ -48,17 +48,20 @@ await project.step(
   },
 );
 
-await project.step('Review opens the patch and the kernel', async () => {
+await project.step('Review opens the file side by side with itself, and the kernel', async () => {
   await editor
     .lens('right on the emulated device, not timed')
     .or(editor.lens(/^validated|vs /))
     .first()
     .click();
-  await editor.tab('.diff').waitFor();
+  await editor.page
+    .locator('.monaco-diff-editor .modified .view-line', { hasText: 'new_gelu_cute.supports' })
+    .waitFor();
   await editor.tab(KERNEL).waitFor();
-  await editor.open(MODULE);
-  await editor.command('View: Close Other Editors in Group');
+  assert.equal(project.read(MODULE), original);
+  await editor.command('View: Close All Editors');
   await editor.tab(KERNEL).waitFor({ state: 'detached' });
+  await editor.open(MODULE);
 });
 
 await project.step('the code action Accept puts the kernel into the class', async () => {

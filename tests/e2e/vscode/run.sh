@@ -45,7 +45,7 @@ dpkg -s chromium fonts-dejavu-core >/dev/null 2>&1 || install_browser
 
 rm -rf "$E2E_OUTPUT"
 mkdir -p "$E2E_OUTPUT"
-for scenario in ${*:-main_job trust server_life python_extension}; do
+for scenario in ${*:-main_job kernels_view trust server_life python_extension}; do
   echo "e2e: $scenario"
   # A browser on a busy machine can miss a moment: a scenario that fails gets one more try, and both are shown.
   node "$scenario.mjs" || { echo "e2e: $scenario once more"; node "$scenario.mjs"; }

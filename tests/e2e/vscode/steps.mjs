@@ -34,7 +34,7 @@ export class Steps {
 /** Waits until the condition holds; throws after 30 s. */
 export async function until(condition, what) {
   for (let tries = 0; tries < 300; tries += 1) {
-    if (condition()) {
+    if (await condition()) {
       return;
     }
     await sleep(100);

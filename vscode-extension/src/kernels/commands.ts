@@ -9,8 +9,8 @@ export function registerRowCommands(view: KernelsView): vscode.Disposable {
     ...Object.entries(ROW_COMMANDS).map(([id, command]) => onRow(view, id, (row) => runOn(row, command))),
     onRow(view, ViewCommand.open, open),
     onRow(view, ViewCommand.dismiss, (row) => runOn(row, dismissing(row))),
-    vscode.commands.registerCommand(ViewCommand.filter, () => view.chooseFilters()),
-    vscode.commands.registerCommand(ViewCommand.clearFilter, () => view.setFilters([])),
+    vscode.commands.registerCommand(ViewCommand.filter, () => view.chooseFilter()),
+    vscode.commands.registerCommand(ViewCommand.clearFilter, () => view.setFilter(undefined)),
   );
 }
 

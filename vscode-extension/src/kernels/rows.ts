@@ -104,14 +104,14 @@ export const FILTERS: Readonly<Record<string, readonly State[]>> = {
   'No kernel': ['idle', 'cancelled'],
 };
 
-/** The modules that belong to one of the filters; all of them without any. */
-export function filtered(modules: readonly ModuleRow[], filters: readonly string[]): readonly ModuleRow[] {
-  const states = new Set(filters.flatMap((name) => FILTERS[name] ?? []));
-  return filters.length === 0 ? modules : modules.filter((module) => states.has(module.state));
+/** The modules that a filter lets through; all of them without one. */
+export function filtered(modules: readonly ModuleRow[], filter: string | undefined): readonly ModuleRow[] {
+  const states = filter === undefined ? undefined : (FILTERS[filter] ?? []);
+  return modules.filter((module) => states?.includes(module.state) ?? true);
 }
 
 export function waitingForReview(modules: readonly ModuleRow[]): number {
-  return filtered(modules, ['To review']).length;
+  return filtered(modules, 'To review').length;
 }
 
 export function fileName(uri: string): string {

@@ -12,6 +12,7 @@ export class KernelsView implements vscode.TreeDataProvider<Row>, vscode.Disposa
   readonly onDidChangeTreeData = this.changed.event;
   private readonly tree: vscode.TreeView<Row>;
   private readonly subscription: vscode.Disposable;
+  private unfolded = new Set<string>();
 
   constructor(
     private readonly feed: ModuleFeed,
@@ -24,6 +25,7 @@ export class KernelsView implements vscode.TreeDataProvider<Row>, vscode.Disposa
       feed.onDidChange(() => {
         this.show();
       }),
+      this.tree.onDidChangeVisibility(() => void this.unfoldNew()),
     );
     this.show();
   }
@@ -40,6 +42,10 @@ export class KernelsView implements vscode.TreeDataProvider<Row>, vscode.Disposa
     return this.shown.map((module) => ({ kind: 'module', module }));
   }
 
+  getParent(row: Row): Row | undefined {
+    return row.kind === 'candidate' ? { kind: 'module', module: row.module } : undefined;
+  }
+
   getTreeItem(row: Row): vscode.TreeItem {
     const look = lookOf(row, new Set(this.feed.now.modules.map((module) => module.uri)).size > 1);
     const item = new vscode.TreeItem(look.label, foldingOf(row));
@@ -53,21 +59,18 @@ export class KernelsView implements vscode.TreeDataProvider<Row>, vscode.Disposa
     return item;
   }
 
-  async chooseFilters(): Promise<void> {
-    const items = Object.entries(FILTERS).map(([label, states]) => ({
-      label,
-      picked: this.filters.includes(label),
-      description: String(this.feed.now.modules.filter((module) => states.includes(module.state)).length),
-    }));
-    const placeHolder = 'Show modules that are… (none: all)';
-    const picked = await vscode.window.showQuickPick(items, { canPickMany: true, placeHolder });
+  async chooseFilter(): Promise<void> {
+    const count = (name?: string): number => filtered(this.feed.now.modules, name).length;
+    const names = Object.keys(FILTERS).map((label) => ({ label, description: String(count(label)), filter: label }));
+    const all = { label: 'All modules', description: String(count()), filter: undefined };
+    const picked = await vscode.window.showQuickPick([all, ...names], { placeHolder: 'Which modules to show' });
     if (picked) {
-      await this.setFilters(picked.map((item) => item.label));
+      await this.setFilter(picked.filter);
     }
   }
 
-  async setFilters(filters: readonly string[]): Promise<void> {
-    await this.memory.update(FILTER_KEY, filters);
+  async setFilter(name: string | undefined): Promise<void> {
+    await this.memory.update(FILTER_KEY, name);
     this.show();
   }
 
@@ -75,12 +78,12 @@ export class KernelsView implements vscode.TreeDataProvider<Row>, vscode.Disposa
     this.subscription.dispose();
   }
 
-  private get filters(): readonly string[] {
-    return this.memory.get<readonly string[]>(FILTER_KEY, []);
+  private get filter(): string | undefined {
+    return this.memory.get<string>(FILTER_KEY);
   }
 
   private get shown(): readonly ModuleRow[] {
-    return filtered(this.feed.now.modules, this.filters);
+    return filtered(this.feed.now.modules, this.filter);
   }
 
   private show(): void {
@@ -88,9 +91,23 @@ export class KernelsView implements vscode.TreeDataProvider<Row>, vscode.Disposa
     const waiting = waitingForReview(modules);
     const tooltip = `${waiting} ${waiting === 1 ? 'kernel' : 'kernels'} to review`;
     this.tree.badge = waiting > 0 ? { value: waiting, tooltip } : undefined;
-    this.tree.description = this.filters.join(', ');
-    void vscode.commands.executeCommand('setContext', 'cutesmith.filtered', this.filters.length > 0);
+    this.tree.description = this.filter ?? '';
+    void vscode.commands.executeCommand('setContext', 'cutesmith.filtered', this.filter !== undefined);
     this.changed.fire();
+    void this.unfoldNew();
+  }
+
+  /** Shows a module's first candidates. The tree keeps a row that had no children folded when it gets some. */
+  private async unfoldNew(): Promise<void> {
+    if (!this.tree.visible) {
+      return;
+    }
+    const rows = this.getChildren().filter((row) => row.module.candidates.length > 0);
+    const fresh = rows.filter((row) => !this.unfolded.has(idOf(row)));
+    this.unfolded = new Set(rows.map(idOf));
+    for (const row of fresh) {
+      await this.tree.reveal(row, { select: false, focus: false, expand: true });
+    }
   }
 }
 
