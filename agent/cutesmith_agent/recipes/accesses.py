@@ -10,7 +10,7 @@ from .geometry import output_spec
 from .ir import Load
 from .layout import CUTE_TYPES, Modes, coalesce
 from .lowering import Program, Store
-from .space import contiguous, stored_strides
+from .space import contiguous, ranks, stored_strides
 from .text import identifier
 
 
@@ -147,5 +147,4 @@ def fake_text(spec: TensorSpec, opened: int) -> str:
     strides = stored_strides(spec)
     if contiguous(spec.shape) == strides or opened or not spec.shape:
         return f"fake({cute_type(spec.dtype)}, {shape})"
-    ranks = sorted(range(len(sizes)), key=lambda d: (strides[d], -d))
-    return f"fake({cute_type(spec.dtype)}, {shape}, {tuple(ranks.index(d) for d in range(len(sizes)))})"
+    return f"fake({cute_type(spec.dtype)}, {shape}, {ranks(strides)})"

@@ -45,6 +45,7 @@ def write(program: Program, inspection: Inspection, target: Target, parts: Parts
         conditions(program, inspection, parts.given, shapes, parts.least),
         _interface(name, inspection, parts),
         _launcher(name, program, parts, shapes),
+        *(["\n".join(parts.turn.lines())] if parts.turn else []),
         _program(name, parts),
         _compiler(name, program, parts, shapes),
         _op(name, program, parts),
@@ -107,7 +108,10 @@ def _interface(name: str, inspection: Inspection, parts: Parts) -> str:
             "",
             f"def warm_up(module{arguments}):",
             '    """Compiles for these inputs\' device without launching: before a CUDA-graph capture, say."""',
-            f"    _compiled({written(inspection, parts.given.inputs[0])}.device.index, True)",
+            *(
+                f"    {compiled}"
+                for compiled in _warmed(f"{written(inspection, parts.given.inputs[0])}.device.index", parts)
+            ),
         )
     )
 
@@ -168,7 +172,7 @@ def _launcher(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
             f"def _launch({arguments}):",
             f"    {outputs} = _empty({arguments})",
             f"    index = {first}.get_device()",
-            *(f"    {line}" for call in parts.calls for line in call.lines(parts.names)),
+            *(f"    {line}" for call in parts.calls for line in call.lines(parts.names, parts.turned)),
             *(f"    {line}" for line in _lookup(unaligned, named="aligned" in (parts.scratch or ""))),
             *(
                 [f"    scratch = torch.empty({parts.scratch}, dtype=torch.float32, device={first}.device)"]

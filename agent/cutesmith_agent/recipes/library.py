@@ -10,7 +10,7 @@ from cutesmith_evaluator.types import Graph, GraphInput, Node, Ref
 
 from .contract import Unsupported
 from .ir import Expr
-from .space import Index, contiguous
+from .space import Index, channels_last
 from .views import integers
 
 if TYPE_CHECKING:
@@ -31,12 +31,14 @@ class LibraryCall:
     arguments: tuple[str, ...]  # after the operands, as written
     memory_format: str | None = None  # of the operands and the result: "torch.channels_last"
 
-    def lines(self, names: dict[str, str]) -> list[str]:
-        """Statements that make the result."""
+    def lines(self, names: dict[str, str], turned: GraphInput | None) -> list[str]:
+        """Statements that make the result; `turned`: what the file has a function for that puts channels innermost."""
         result, operands = names[self.result.name], [names[operand.name] for operand in self.operands]
         if self.memory_format is None:
             return [f"{result} = {self.function}({', '.join((*operands, *self.arguments))})"]
         given = [f"{operand}.contiguous(memory_format={self.memory_format})" for operand in operands]
+        if turned == self.operands[0]:
+            given[0] = f"_channels_last({operands[0]}, index)"
         return [
             f"{result} = {self.function}(",
             f"    {', '.join(given)},",
@@ -59,12 +61,6 @@ def declared(calls: tuple[LibraryCall, ...]) -> str:
 def is_result(source: GraphInput) -> bool:
     """Whether an input of a graph is what a library's call gives."""
     return source.position is None and source.path is None
-
-
-def channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides with the second dimension innermost."""
-    inner = contiguous((shape[0], *shape[2:], shape[1]))
-    return (inner[0], inner[-1], *inner[1:-1])
 
 
 def without_library(graph: Graph, *, last: bool = False) -> tuple[Graph, tuple[LibraryCall, ...]]:

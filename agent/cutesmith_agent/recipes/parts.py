@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from cutesmith_evaluator.types import GraphInput
+
 from .accesses import Tensors
 from .library import LibraryCall
 from .text import identifier
+from .to_last import Turn
 
 LEAST_CAPABILITY = (8, 0)
 
@@ -22,6 +25,20 @@ class Parts:
     scratch: str | None = None  # fp32 values of the kernel's workspace, as an expression
     least: tuple[int, int] = LEAST_CAPABILITY  # compute capability
     calls: tuple[LibraryCall, ...] = ()  # what runs before the kernel, whose results the kernel reads
+
+    @property
+    def turn(self) -> Turn | None:
+        """The kernel that turns a call's operand, where that is the same for all calls."""
+        turns = {Turn.of(call.operands[0], call.memory_format) for call in self.calls}
+        return next(iter(turns)) if len(turns) == 1 else None
+
+    @property
+    def turned(self) -> GraphInput | None:
+        return self.turn.source if self.turn else None
+
+    def warming(self, index: str) -> list[str]:
+        """Statements that compile everything for a device."""
+        return [f"_compiled({index}, True)", *([f"_compiled_turn({index})"] if self.turn else [])]
 
     @property
     def given(self) -> Tensors:

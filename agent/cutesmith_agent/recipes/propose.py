@@ -60,14 +60,15 @@ def propose(inspection: Inspection, target: Target) -> Proposal:
 
 
 def _channels_last(inspection: Inspection, target: Target) -> tuple[Draft, ...]:
-    """Drafts whose convolutions run on channels-last tensors; none where what follows is not pointwise."""
+    """Drafts whose convolutions run on channels-last tensors: where pointwise work or results of rows follow."""
     assert inspection.graph is not None
     try:
         graph, calls = without_library(inspection.graph, last=True)
         program = lower(graph)
     except Unsupported:
         return ()
-    return _drafts(program, inspection, target, calls) if turned.applies(program) else ()
+    of_rows = program.has_reductions and not any(store.per_column for store in program.stores)
+    return _drafts(program, inspection, target, calls) if turned.applies(program) or of_rows else ()
 
 
 def _check(program: Program) -> None:

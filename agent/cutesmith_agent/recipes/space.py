@@ -144,6 +144,18 @@ def _split(space: Space, index: Index, size: int) -> tuple[Index, Index]:
     return low, Index(tuple(outer), index.offset // size)
 
 
+def channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides with the second dimension innermost."""
+    inner = contiguous((shape[0], *shape[2:], shape[1]))
+    return (inner[0], inner[-1], *inner[1:-1])
+
+
+def ranks(strides: tuple[int, ...]) -> tuple[int, ...]:
+    """Each dimension's place in memory, the innermost first."""
+    order = sorted(range(len(strides)), key=lambda d: (strides[d], -d))
+    return tuple(order.index(d) for d in range(len(strides)))
+
+
 def stored_strides(spec: TensorSpec) -> tuple[int, ...]:
     """Of an output: its own where they are a permutation of a contiguous tensor's, else a contiguous tensor's."""
     plain = contiguous(spec.shape)

@@ -38,6 +38,17 @@ class VolumeTail(nn.Module):
         return torch.tanh(self.conv(x)) * 2
 
 
+class LeastChannel(nn.Module):
+    """A result of rows that lie side by side, or not where channels are innermost."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(12, 20, 3)
+
+    def forward(self, x):
+        return torch.tanh(self.conv(x).amin(1, keepdim=True))
+
+
 class NoTail(nn.Module):
     def __init__(self):
         super().__init__()
@@ -47,7 +58,7 @@ class NoTail(nn.Module):
         return self.conv(x)
 
 
-SHAPES = {"VolumeTail": (2, 4, 3, 7, 6)}
+SHAPES = {"VolumeTail": (2, 4, 3, 7, 6), "LeastChannel": (2, 12, 9, 12)}
 
 
 def inputs_of(name):
