@@ -108,10 +108,7 @@ def _interface(name: str, inspection: Inspection, parts: Parts) -> str:
             "",
             f"def warm_up(module{arguments}):",
             '    """Compiles for these inputs\' device without launching: before a CUDA-graph capture, say."""',
-            *(
-                f"    {compiled}"
-                for compiled in _warmed(f"{written(inspection, parts.given.inputs[0])}.device.index", parts)
-            ),
+            *(f"    {line}" for line in parts.warming(f"{written(inspection, parts.given.inputs[0])}.device.index")),
         )
     )
 
