@@ -27,7 +27,8 @@ class Kernel:
 class ModelUse:
     """What a job asked of a model. `uncached` input tokens were read anew, `cached` ones found kept on the server.
 
-    `dollars` None: its price is not known. `candidates`: dollars by the candidate that the calls led to."""
+    `dollars` None: its price is not known. `candidates`: dollars by the candidate that the calls led to. `unsettled`:
+    how many of the calls were cut off before what they took was known; they count with the most they may have taken."""
 
     name: str
     calls: int
@@ -37,6 +38,7 @@ class ModelUse:
     dollars: float | None
     prices: str  # where from, and of which day
     candidates: dict[str, float | None]
+    unsettled: int = 0
 
 
 def _shown(proposal: Proposal, scrubber: Scrubber) -> Proposal:

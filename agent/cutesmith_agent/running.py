@@ -138,7 +138,7 @@ def _kept(
         raise
     if isinstance(may, Withheld) and report.best is None and not report.unusable:
         report = replace(report, findings=(*report.findings, replace(may.finding, severity="information")))
-    report = replace(report, model=spending([call for _, call in store.calls.of(id)]))
+    report = replace(report, model=spending([call for _, call in store.calls.of(id)], store.reservations.of(id)))
     store.finish_job(id, report.scrubbed(shop.scrubber).to_json())
     return report
 

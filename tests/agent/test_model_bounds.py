@@ -62,16 +62,16 @@ def test_no_run_of_answers_breaks_a_bound(
 
 def test_the_dollar_bound_ends_the_job_before_the_call_that_might_break_it(model: ModelRig) -> None:
     acts = [written(AT_4), *round_of(AT_4, AT_3), *round_of(AT_3, AT_2)]
-    report = model.run(acts, job=wishing(model, max_dollars=0.19))
-    assert "of at most $0.19" in report["stopped"]
-    assert report["model"]["dollars"] < 0.19
+    report = model.run(acts, job=wishing(model, max_dollars=0.28))
+    assert "of at most $0.28" in report["stopped"]
+    assert report["model"]["dollars"] < 0.28
     assert best(report)["ok"] is True
 
 
 def test_the_token_bound_holds_where_no_price_is_known(model: ModelRig) -> None:
     acts = [written(AT_4), *round_of(AT_4, AT_3), *round_of(AT_3, AT_2)]
-    report = model.run(acts, job=wishing(model, model="claude-unheard-of-9", max_tokens=24_000))
-    assert "of at most 24,000 tokens" in report["stopped"]
+    report = model.run(acts, job=wishing(model, model="claude-unheard-of-9", max_tokens=36_000))
+    assert "of at most 36,000 tokens" in report["stopped"]
     assert (report["model"]["dollars"], report["model"]["name"]) == (None, "claude-unheard-of-9")
     assert "thinking" not in model.requests[0].body
 

@@ -31,7 +31,6 @@ class ModelRig:
 
     rig: Rig
     requests: list[Request] = field(default_factory=list)
-    answer_s: float = 20.0
     retries: int = 4
     silence_s: float = 5.0
 
@@ -71,7 +70,7 @@ class ModelRig:
         return self.rig.events[-1]["report"]
 
     def _connect(self, granted: Granted) -> AnthropicModel:
-        settings = replace(granted.settings, silence_s=self.silence_s, answer_s=self.answer_s, retries=self.retries)
+        settings = replace(granted.settings, silence_s=self.silence_s, retries=self.retries)
         return AnthropicModel(settings, granted.key)
 
     def store(self) -> Store:

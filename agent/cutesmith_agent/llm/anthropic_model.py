@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import anthropic
@@ -40,20 +40,21 @@ class AnthropicModel:
             within(deadline_s, lambda tell: self._answered(prompt, max_tokens, answer, patience, tell), on_progress)
         except DeadlineError:
             if not answer.began:
-                raise ModelUnavailableError(self._no_answer(deadline_s)) from None
+                raise ModelUnavailableError(self._no_answer(deadline_s), may_cost=True) from None
             answer.problem = "took too long"
         except anthropic.APIStatusError as error:
             if not error.response.is_success:
                 raise ModelUnavailableError(self._refusal(error, patience)) from None
             answer.problem = f"broke off ({error.api_message or error.message})"  # an event of the stream says so
         except anthropic.APIConnectionError as error:
-            raise ModelUnavailableError(self._unreachable(error)) from None
+            raise ModelUnavailableError(self._unreachable(error), may_cost=not _never_met(error)) from None
         except httpx2.HTTPError as error:  # once there was a response, the SDK does not ask again: that is ours to do
-            answer.problem = f"broke off ({_words(error)})"
+            answer.problem, answer.is_counted = f"broke off ({_words(error)})", answer.began
         except ValueError as error:  # the SDK's word for tool input, or a line of the stream, that is no JSON
             answer.problem = f"was not valid JSON ({str(error).partition(' JSON: ')[0][:200]})"
+            answer.is_counted = answer.began
         except Exception as error:  # noqa: BLE001 - the process's boundary: what the SDK trips over in a server's stream
-            answer.problem = f"could not be read ({type(error).__name__})"
+            answer.problem, answer.is_counted = f"could not be read ({type(error).__name__})", answer.began
         return answer.reply()
 
     async def _answered(
@@ -131,9 +132,18 @@ def _block(part: Part) -> dict[str, Any]:
     return {**block, "cache_control": {"type": "ephemeral"}} if part.cached else block
 
 
+def _never_met(error: Exception) -> bool:
+    """Whether no connection came about: nothing can have been asked then."""
+    return any(isinstance(each, httpx2.ConnectError | httpx2.ConnectTimeout) for each in _causes(error))
+
+
 def _words(error: Exception) -> str:
     """The lowest cause has the reason: "[Errno 111] Connection refused"."""
-    cause = error
-    while cause.__cause__ is not None:
-        cause = cause.__cause__
+    *_, cause = _causes(error)
     return str(cause) or type(cause).__name__
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    yield error
+    if error.__cause__ is not None:
+        yield from _causes(error.__cause__)

@@ -18,7 +18,7 @@ _MOST_TOKENS = 10_000_000  # of one call
 
 
 class Arriving:
-    """What has come of an answer of at most `max_tokens`. `problem`: why it is not whole, as in `port.Reply`."""
+    """What has come of an answer of at most `max_tokens`. `problem`, `is_counted`: as in `port.Reply`."""
 
     def __init__(self, max_tokens: int) -> None:
         self._most = max_tokens
@@ -26,6 +26,7 @@ class Arriving:
         self._characters = 0
         self._began = 0.0
         self.problem: str | None = None
+        self.is_counted = True
 
     @property
     def began(self) -> bool:
@@ -48,7 +49,7 @@ class Arriving:
     def reply(self) -> Reply:
         """Only a whole answer counts: the SDK makes sense of half a JSON value too."""
         if self._stream is None:
-            return Reply("", problem=self.problem or "never began")
+            return Reply("", problem=self.problem or "never began", is_counted=self.is_counted)
         message = self._stream.current_message_snapshot
         problem = self.problem or (None if message.stop_reason else "broke off before its end")
         stop, text, calls = ("", "", ())

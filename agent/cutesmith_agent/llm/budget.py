@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, field
 
 from cutesmith_agent.llm.catalogue import Price
 from cutesmith_agent.llm.port import Prompt, Usage
 from cutesmith_agent.llm.settings import ModelSettings
+from cutesmith_agent.llm.tools import TOOLS
 
-_BYTES_PER_TOKEN = 2.0  # fewer than any tokenizer's on code: an upper bound on the tokens of a prompt
-_OVERHEAD = 2_000  # tokens of tool schemas and of the API's own instructions
+_OVERHEAD = 2_000  # tokens of the API's own instructions for tools, and of what stands between the parts
 _SHORTEST_ANSWER = 6_000  # tokens: less does not hold a kernel
+_NEXT = " (the next answer might take more than is left)"
 _SHORTEST_S = 1.0  # no answer comes in less
 
 
@@ -60,17 +62,17 @@ class Budget:
         reading = most_tokens(prompt)
         left = limits.max_tokens - self.spent.total - reading
         if left < _SHORTEST_ANSWER:
-            raise OverBudgetError(f"{self.spent.total:,} of at most {limits.max_tokens:,} tokens")
+            raise OverBudgetError(f"{self.spent.total:,} of at most {limits.max_tokens:,} tokens{_NEXT}")
         if self.price is not None:
             money = limits.max_dollars - self.price.dollars(self.spent) - reading * self.price.cache_write / 1e6
             left = min(left, math.floor(money / self.price.output * 1e6))
             if left < _SHORTEST_ANSWER:
                 spent = self.price.dollars(self.spent)
-                raise OverBudgetError(f"${spent:.2f} of at most ${limits.max_dollars:.2f}")
+                raise OverBudgetError(f"${spent:.2f} of at most ${limits.max_dollars:.2f}{_NEXT}")
         return min(left, limits.answer_tokens)
 
 
 def most_tokens(prompt: Prompt) -> int:
-    """No fewer than the tokens of a prompt."""
-    size = sum(len(part.text.encode("utf-8", "surrogatepass")) for part in prompt.parts)
-    return math.ceil(size / _BYTES_PER_TOKEN) + _OVERHEAD
+    """No fewer than the tokens of a prompt, whatever is in it: no token of a text is less than a byte of it."""
+    texts = (*(part.text for part in prompt.parts), json.dumps(TOOLS[prompt.desk]))
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) + _OVERHEAD

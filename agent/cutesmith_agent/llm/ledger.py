@@ -6,15 +6,17 @@ import time
 from collections import deque
 from dataclasses import asdict, replace
 
-from cutesmith_agent.llm.budget import Budget
+from cutesmith_agent.llm.budget import Budget, most_tokens
 from cutesmith_agent.llm.port import ChatModel, ModelUnavailableError, OnProgress, Part, Prompt, Reply, ToolCall, Usage
 from cutesmith_agent.secrets import Scrubber
 from cutesmith_agent.store.calls import Call, Outcome
+from cutesmith_agent.store.reservations import Reservation
 from cutesmith_agent.store.store import Store
 
 
 class Ledger:
-    """A job's access to a model. Answers of an earlier run of the job are given again, prompt by prompt."""
+    """A job's access to a model. Answers of an earlier run of the job are given again, prompt by prompt; calls of that
+    run that were cut off are spent."""
 
     def __init__(self, model: ChatModel, budget: Budget, store: Store, job: str, scrubber: Scrubber) -> None:
         self._model = model
@@ -26,6 +28,8 @@ class Ledger:
         for number, call in store.calls.of(job):
             self._answered.setdefault(call.digest, deque()).append((number, call))
             budget.spend(_reply(call).usage)
+        for reserved in store.reservations.of(job):
+            budget.spend(Usage(**reserved.usage))
 
     @property
     def model(self) -> str:
@@ -46,24 +50,42 @@ class Ledger:
         return reply
 
     def _asked(self, prompt: Prompt, digest: str, purpose: str, on_progress: OnProgress) -> tuple[int, Reply]:
+        """The most it may cost is in the store before it is asked: who ends this process does not end the bill."""
         ours = self.budget
         allowed = ours.answer_tokens(prompt)
         seconds = min(ours.settings.answer_s, ours.seconds_left)
+        most = Usage(cache_write=most_tokens(prompt), output=allowed)
+        reserved = self._store.reservations.add(self._job, self._reservation(purpose, most))
         began = time.monotonic()
         try:
             reply = self._model.ask(prompt, max_tokens=allowed, deadline_s=seconds, on_progress=on_progress)
-        except ModelUnavailableError:
+        except ModelUnavailableError as error:
             ours.took(time.monotonic() - began)
-            ours.require_time()  # which then is the reason
+            self._unanswered(reserved, most, error)
             raise
         took = time.monotonic() - began
+        if not reply.is_counted:
+            reply = replace(reply, usage=replace(most, output=0))  # an answer says at its beginning that it is one
         ours.spend(reply.usage)
         ours.took(took)
-        dollars = ours.price.dollars(reply.usage) if ours.price else None
         texts = tuple(part.text for part in prompt.parts)
         kept = self._scrubber.value(asdict(reply))
-        call = Call(digest, purpose, self.model, texts, kept, dollars, took)
-        return self._store.calls.add(self._job, call), _reply(call)
+        call = Call(digest, purpose, self.model, texts, kept, self._dollars(reply.usage), took)
+        return self._store.calls.add(self._job, call, settles=reserved), _reply(call)
+
+    def _unanswered(self, reserved: int, most: Usage, error: ModelUnavailableError) -> None:
+        """Raises OverBudgetError where the time is up, which then is the reason."""
+        if error.may_cost:
+            self.budget.spend(most)
+        else:
+            self._store.reservations.release(reserved)
+        self.budget.require_time()
+
+    def _reservation(self, purpose: str, most: Usage) -> Reservation:
+        return Reservation(self.model, purpose, asdict(most), self._dollars(most))
+
+    def _dollars(self, usage: Usage) -> float | None:
+        return self.budget.price.dollars(usage) if self.budget.price else None
 
     def _clean(self, prompt: Prompt) -> Prompt:
         def clean(parts: tuple[Part, ...]) -> tuple[Part, ...]:

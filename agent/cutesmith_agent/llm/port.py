@@ -76,17 +76,25 @@ class ToolCall:
 class Reply:
     """An answer. `stop` is the API's stop reason ("tool_use", "max_tokens", "refusal", ...).
 
-    `problem`: why it is not whole, in words that fit after "the answer": what did arrive then counts for nothing."""
+    `problem`: why it is not whole, in words that fit after "the answer": what did arrive then counts for nothing.
+    `is_counted` false: the usage was never told, though the model may have begun."""
 
     stop: str
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     usage: Usage = field(default_factory=Usage)
     problem: str | None = None
+    is_counted: bool = True
 
 
 class ModelUnavailableError(Exception):
-    """The model cannot be asked, and asking again now would not help. `str()` is one sentence for a person."""
+    """The model cannot be asked, and asking again now would not help. `str()` is one sentence for a person.
+
+    `may_cost`: it may have begun to work on what it was asked."""
+
+    def __init__(self, message: str, *, may_cost: bool = False) -> None:
+        super().__init__(message)
+        self.may_cost = may_cost
 
 
 class ChatModel(Protocol):

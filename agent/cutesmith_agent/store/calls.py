@@ -47,8 +47,8 @@ class Calls:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def add(self, job: str, call: Call) -> int:
-        """Record a call; returns its number."""
+    def add(self, job: str, call: Call, *, settles: int) -> int:
+        """Record a call in place of its reservation; returns its number."""
         digests = [(_digest(text), text) for text in call.prompt]
         self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -57,6 +57,7 @@ class Calls:
                 [(job, digest, text) for digest, text in digests],
             )
             number = self._insert(job, call, [digest for digest, _ in digests])
+            self._connection.execute("DELETE FROM reservations WHERE number = ?", (settles,))
         except BaseException:
             self._connection.execute("ROLLBACK")
             raise

@@ -103,6 +103,18 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE calls ADD COLUMN outcome TEXT;              -- JSON: what the reply amounted to; null: not known
     ALTER TABLE consents ADD COLUMN terms TEXT NOT NULL DEFAULT '{}';  -- JSON: what the project's settings asked for
     """,
+    """
+    CREATE TABLE reservations (        -- calls of models that were begun; the call's row takes the place of its own
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        job TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+        model TEXT NOT NULL,
+        purpose TEXT NOT NULL,
+        usage TEXT NOT NULL,           -- JSON: the most tokens of each kind that it may take
+        dollars REAL,                  -- the most that it may cost; null: no price known
+        at REAL NOT NULL
+    );
+    CREATE INDEX reservations_by_job ON reservations (job);
+    """,
 )
 
 

@@ -20,6 +20,7 @@ from cutesmith_agent.store.calls import Calls
 from cutesmith_agent.store.captures import Captures
 from cutesmith_agent.store.location import file_key
 from cutesmith_agent.store.pruning import Bounds, prune, remove_folders
+from cutesmith_agent.store.reservations import Reservations
 from cutesmith_agent.store.rows import Decision, FinishedJob, JobKey, Transition, Verdict
 from cutesmith_agent.store.trials import Trials, environment_text
 from cutesmith_evaluator.types import Candidate, Environment
@@ -65,6 +66,11 @@ class Store:
     def calls(self) -> Calls:
         """What models were asked in this store's jobs."""
         return Calls(self._connection)
+
+    @property
+    def reservations(self) -> Reservations:
+        """Calls of models that were begun in this store's jobs and did not end."""
+        return Reservations(self._connection)
 
     @property
     def captures(self) -> Captures:

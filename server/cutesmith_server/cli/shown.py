@@ -61,7 +61,11 @@ def _show_reference(reference: Proposal, console: Console) -> None:
 def _model(used: dict[str, Any]) -> str:
     tokens = f"{used['uncached']:,} tokens read anew, {used['cached']:,} from its cache, {used['output']:,} written"
     cost = "its price is not known" if used["dollars"] is None else f"${used['dollars']:.2f}"
-    return f"Model: {used['name']}, {used['calls']} calls, {tokens}: {cost}"
+    return f"Model: {used['name']}, {used['calls']} calls, {tokens}: {cost}{_unsettled(used.get('unsettled', 0))}"
+
+
+def _unsettled(calls: int) -> str:
+    return f", with the most that may have been spent on {calls} cut off in mid-answer" if calls else ""
 
 
 def _title(report: Report) -> str | None:
