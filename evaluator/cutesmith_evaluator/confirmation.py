@@ -12,7 +12,8 @@ PART = 1 << 18  # elements of an output that have a digest of their own
 BIG = 1 << 30  # bytes of inputs from which no second set of tensors is made
 PING, REHEARSE, JUDGE = "ping", "rehearse", "judge"  # the methods of the process that judges
 TAKE, DRAW, RUN, REPEAT, HAND_OVER, FORGET = "take", "draw", "run", "repeat", "hand-over", "forget"  # of the other one
-STEPS = (PING, REHEARSE, JUDGE, TAKE, DRAW, RUN, REPEAT, HAND_OVER, FORGET)
+CAPTURE, REPLAY = "capture", "replay"
+STEPS = (PING, REHEARSE, JUDGE, TAKE, DRAW, RUN, REPEAT, CAPTURE, REPLAY, HAND_OVER, FORGET)
 
 
 @dataclass(frozen=True)

@@ -20,18 +20,14 @@ from cutesmith_evaluator import confirmation as steps
 from cutesmith_evaluator.confirmation import BIG, KIND, Answer, Call
 from cutesmith_evaluator.confirming_pair import Pair
 from cutesmith_evaluator.confirming_peers import Peer, RefusedError, Runner, seed
-from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerTimeout, WorkerUnavailable
+from cutesmith_evaluator.confirming_race import Race
+from cutesmith_evaluator.errors import WorkerDied, WorkerError, WorkerUnavailable
 from cutesmith_evaluator.temporary import TemporaryFolder
 from cutesmith_evaluator.types import Claim, Confirmation, Finding
 from cutesmith_evaluator.wire import converter
 
-_ROUNDS = 3  # of calls against the clock
-_MORE_ROUNDS = 6  # while none is as fast as the claim has it: others may keep the machine busy
-_UNLIKELY, _UNLIKELY_MS = 3.0, 0.2  # times the claim, and more, that a call with its digests takes on a quiet one
 _PINGS = 4
 _SHARE = 0.2  # of the device's free memory, for the inputs of a round; their outputs take as much
-_ROUND_CALLS = 32  # fewer, where their inputs would take more than BIG
-_CHECKED = 2  # calls of each round whose results are looked at
 _NO_VERDICT = {"not-emulated", "out-of-time"}  # of the emulated device
 _ANEW = (
     "the module or its inputs are other in each process; draw them with torch's, random's or numpy's own generators, "
@@ -60,7 +56,7 @@ class Session:
     room: int  # bytes that the inputs of a round may take
     redraws: bool  # whether the module runs with other parameters and buffers
     answers: list[Answer] = field(default_factory=list)
-    rounds: list[dict[str, float]] = field(default_factory=list)
+    raced: Race | None = None
 
     def call_in_turns(self) -> None:
         """New tensors, the same ones changed in place, new ones again; then the results, in any order."""
@@ -84,27 +80,11 @@ class Session:
             self.answers.append(Answer(call, self.runner.hand_over(name, self._run(call), self.folder)))
             self.runner.forget([name])
 
-    def race(self, claimed_ms: float, answer_ms: Callable[[], float]) -> None:
-        """Calls on inputs of their own, against the client's clock; then some of the results."""
-        count = max(1, min(_ROUND_CALLS, self.room // max(self.bytes, 1)))
-        for number in range(_ROUNDS + _MORE_ROUNDS):
-            if number >= _ROUNDS and self._is_as_fast(claimed_ms):
-                break
-            calls = [Call(f"{number}.{place}", "inputs of a timed call", seed()) for place in range(count)]
-            for call in calls:
-                self.runner.draw(call)
-            names = [call.name for call in calls]
-            idle_ms = answer_ms()
-            seconds, outputs = self.runner.repeat(names)
-            self.rounds.append({"calls": count, "seconds": seconds, "answer_ms": min(idle_ms, answer_ms())})
-            for place in _random.sample(range(count), min(_CHECKED, count)):
-                handed = self.runner.hand_over(names[place], outputs[place], self.folder)
-                self.answers.append(Answer(calls[place], handed))
-            self.runner.forget(names)
-
-    def _is_as_fast(self, claimed_ms: float) -> bool:
-        fastest = min(each["seconds"] / each["calls"] for each in self.rounds)
-        return fastest * 1e3 <= _UNLIKELY * claimed_ms + _UNLIKELY_MS
+    def race(self, claimed_ms: float, idle_ms: Callable[[], float], device_ms: Callable[[], float]) -> None:
+        """Calls on inputs of their own, against the client's clock."""
+        self.raced = Race(self.runner, self.folder, claimed_ms, self.bytes, self.room, idle_ms, device_ms)
+        self.raced.run()
+        self.answers += self.raced.answers
 
     def _run(self, call: Call) -> Any:
         self.runner.draw(call)
@@ -130,7 +110,9 @@ class Confirming:
             return self._refused(error.finding)
         except WorkerDied as error:
             return self._refused(error.finding)
-        except (WorkerTimeout, _UnknownError) as error:
+        except WorkerUnavailable:
+            raise
+        except (WorkerError, _UnknownError) as error:
             return self._unknown(str(error))
         on_progress("confirming by a process without the candidate")
         try:
@@ -165,19 +147,20 @@ class Confirming:
             on_progress("confirming in a process of its own")
             session.call_in_turns() if in_turns else session.call_one_by_one()
             if self._matter.claim.call_ms is not None:
-                session.race(self._matter.claim.call_ms, self._answer_ms)
+                site = {"device": self._matter.site["device"]}
+                session.race(self._matter.claim.call_ms, self._answer_ms, lambda: self._answer_ms(**site))
             return taken, session
         finally:
             runner.process.kill()
 
-    def _answer_ms(self) -> float:
+    def _answer_ms(self, device: str = "cpu") -> float:
         """What the judge, which has nothing else to do, takes to answer: the longest of some."""
-        return self._beside(lambda: max(self._ping_ms() for _ in range(_PINGS))).result()
+        return self._beside(lambda: max(self._ping_ms(device) for _ in range(_PINGS))).result()
 
-    def _ping_ms(self) -> float:
+    def _ping_ms(self, device: str) -> float:
         judge = self._judge.result()
         begin = time.monotonic()
-        judge.ask(steps.PING)
+        judge.ask(steps.PING, device=device)
         return (time.monotonic() - begin) * 1e3
 
     def _rehearsed(self) -> dict[str, Any]:
@@ -188,6 +171,7 @@ class Confirming:
         return drawn
 
     def _judged(self, taken: list[bool], session: Session) -> Confirmation:
+        raced = session.raced
         reply = self._judge.result().ask(
             steps.JUDGE,
             **self._matter.site,
@@ -196,7 +180,9 @@ class Confirming:
             precision=self._matter.claim.precision,
             calls=[asdict(answer) for answer in session.answers],
             claimed_ms=self._matter.claim.call_ms,
-            rounds=session.rounds,
+            rounds=raced.rounds if raced else [],
+            replays=raced.replays if raced else [],
+            kernels=raced.kernels if raced else None,
         )
         return converter().structure(reply, Confirmation)
 

@@ -63,7 +63,7 @@ class Runner(Peer):
     def told(self, method: str, **params: Any) -> dict[str, Any]:
         result = self.ask(method, **params)
         if not isinstance(result, dict):
-            raise _nonsense()
+            raise nonsense()
         if result.get("finding") is not None:
             raise RefusedError(_finding(result["finding"]))
         return result
@@ -92,7 +92,28 @@ class Runner(Peer):
                 for one, said in zip(outputs, words, strict=True)  # type: ignore[arg-type]
             ]
         except (TypeError, ValueError) as error:
-            raise _nonsense() from error
+            raise nonsense() from error
+
+    def capture(self, names: Sequence[str]) -> tuple[list[Given], list[str] | None] | None:
+        """What each of the calls gives as one CUDA graph, and the kernels of one; None where it can be none."""
+        result = self.told(steps.CAPTURE, names=list(names))
+        if result.get("outputs") is None:
+            return None
+        kernels = result.get("kernels")
+        if kernels is not None and not (isinstance(kernels, list) and all(isinstance(each, str) for each in kernels)):
+            raise nonsense()
+        return outputs_of(result["outputs"]), kernels
+
+    def replay(self, names: Sequence[str]) -> tuple[float, list[list[int]] | None]:
+        """Seconds from the request to the answer, and a word for each output of each call; None: it read other
+        inputs."""
+        begin = time.monotonic()
+        words = self.told(steps.REPLAY, names=list(names)).get("words")
+        seconds = time.monotonic() - begin
+        try:
+            return seconds, None if words is None else [list(_numbers(each)) for each in words]
+        except (TypeError, ValueError) as error:
+            raise nonsense() from error
 
     def hand_over(self, name: str, outputs: Sequence[Given], folder: Path) -> tuple[Given, ...]:
         """The outputs of a call as files in the folder; of large ones blocks that are chosen now."""
@@ -139,7 +160,7 @@ def outputs_of(values: Any) -> list[Given]:
     try:
         return [Given(_sizes(each["shape"]), str(each["dtype"]), _sizes(each["strides"]), "") for each in values]
     except (KeyError, TypeError, ValueError) as error:
-        raise _nonsense() from error
+        raise nonsense() from error
 
 
 def _sizes(values: Any) -> tuple[int, ...]:
@@ -153,7 +174,7 @@ def _digests(values: Any, word: int) -> tuple[int, ...]:
     try:
         digests = _numbers(values)
     except (TypeError, ValueError) as error:
-        raise _nonsense() from error
+        raise nonsense() from error
     if word_of(digests) != word:
         message = "the output is another than the one that was made while the clock ran."
         raise RefusedError(Finding("nothing-handed-over", message))
@@ -168,7 +189,7 @@ def _numbers(values: Any) -> tuple[int, ...]:
 
 def _finding(values: Any) -> Finding:
     if not isinstance(values, dict):
-        raise _nonsense()
+        raise nonsense()
     return Finding(str(values.get("kind")), _text(values))
 
 
@@ -176,5 +197,6 @@ def _text(values: Any) -> str:
     return str(values.get("message", ""))[:1000] if isinstance(values, dict) else str(values)[:1000]
 
 
-def _nonsense() -> RefusedError:
+def nonsense() -> RefusedError:
+    """To be raised for an answer that cannot be one."""
     return RefusedError(Finding("no-answer", "What it answered makes no sense."))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cutesmith_evaluator import confirming_race
 from cutesmith_evaluator.client import Worker
 from cutesmith_evaluator.processes import descendants, has_ended
 from cutesmith_evaluator.types import Claim, Confirmation, Finding, Task
@@ -82,6 +83,23 @@ def test_a_process_that_says_it_computed_hardly_anything_is_not_confirmed(worker
 def test_a_result_made_after_the_clock_has_stopped_is_seen(worker: Worker, tmp_path: Path):
     finding = the_finding(confirmed(worker, attacker("answers_before_it_works", tmp_path, right=True), call_ms=1e3))
     assert "the output is another than the one that was made while the clock ran" in finding.message
+
+
+def test_a_replay_of_nothing_is_seen_and_one_that_works_is_right(
+    worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Where there is no CUDA graph an attacker speaks for one: what a replay gives is judged by the inputs it had."""
+    for name, few in (("ROUNDS", 1), ("MORE_ROUNDS", 1), ("CALLS", 2), ("REPLAYED", 4)):
+        monkeypatch.setattr(confirming_race, name, few)
+    path = attacker("replays_nothing", tmp_path, right=True)
+    finding = the_finding(confirmed(worker, path, call_ms=0.4))
+    assert finding.kind == "not-confirmed"
+    assert "On inputs of a timed call" in finding.message
+    path.write_text(path.read_text().replace("WORKS = False", "WORKS = True"))
+    confirmation = confirmed(worker, path, call_ms=0.4)
+    assert [each.kind for each in confirmation.findings] in ([], ["time-not-confirmed"]), "no emulated call is fast"
+    timed = [each for each in confirmation.checks if each.startswith("inputs of a timed call: 384 of 384 elements")]
+    assert len(timed) == 2 * 2 + 2, "two of each round, and one of each replay"
 
 
 def test_an_honest_kernel_is_confirmed_and_a_time_that_no_other_clock_has_seen_is_not(worker: Worker):

@@ -17,16 +17,22 @@ from hypothesis import strategies as st
 from cutesmith_evaluator.confirmation import PART, Given, word_of
 from cutesmith_evaluator.confirming_peers import BLOCKS, WHOLE, RefusedError, blocks_of, outputs_of
 from cutesmith_evaluator.worker.confirm_handed import HandedError, received, shell
+from cutesmith_evaluator.worker.confirm_launches import launch_check
+from cutesmith_evaluator.worker.confirm_replay import digest_into, digest_room
 from cutesmith_evaluator.worker.confirm_site import digests, word
 from cutesmith_evaluator.worker.confirm_time import (
     ANSWERS,
     BUSY,
+    DIGEST_FACTOR,
     FACTOR,
     LAUNCH_MS,
+    NODE_MS,
     ROUND_MS,
     SLOWEST_ANSWER_MS,
     Pace,
+    ReplayPace,
     Round,
+    replay_finding,
     time_finding,
 )
 
@@ -162,3 +168,80 @@ def test_both_sides_make_the_same_word_of_digests_and_another_when_they_differ(p
 
 def test_shapes_are_counted_exactly():
     assert prod(outputs_of([{"shape": [3, 0], "dtype": "float32", "strides": [1, 1]}])[0].shape) == 0
+
+
+@given(st.floats(0.001, 0.5), st.floats(0.0005, 0.2), st.floats(0.0, 1.0), st.floats(0.0, 9.0), st.integers(1, 64))
+def test_a_replay_is_refused_only_beyond_what_the_host_once_and_the_factor_explain(
+    call_ms: float, digest_ms: float, least_ms: float, answer_ms: float, calls: int
+):
+    """A busy host makes the one launch and the one answer late, not each call."""
+
+    def after(per_call_ms: float) -> Round:
+        answers_ms = max(ROUND_MS, ANSWERS * min(answer_ms, SLOWEST_ANSWER_MS))
+        return Round(calls, (calls * per_call_ms + answers_ms) / 1e3, answer_ms)
+
+    true_ms, pace = call_ms + digest_ms, ReplayPace(digest_ms, least_ms)
+    slack_ms = NODE_MS + BUSY * least_ms / calls
+    beyond_ms = 1.01 * (FACTOR * call_ms + DIGEST_FACTOR * digest_ms + slack_ms)
+    assert replay_finding(call_ms, pace, [after(true_ms + 0.99 * slack_ms), after(9 * true_ms + 9)], "k.py") is None
+    assert replay_finding(call_ms, pace, [after(beyond_ms)], "k.py") is not None
+    assert replay_finding(call_ms, pace, [], "k.py") is None
+
+
+def test_a_claim_of_five_microseconds_for_fifty_is_seen_on_a_quiet_host_and_the_truth_is_not_refused_on_a_busy_one():
+    quiet, busy = ReplayPace(0.003, 0.05), ReplayPace(0.2, 2.0)
+    rounds = [Round(64, (64 * 0.053 + 0.3) / 1e3, 0.1)]
+    assert replay_finding(0.005, quiet, rounds, "k.py") is not None
+    late = [Round(64, (64 * 0.008 + delay_ms) / 1e3, 3.0) for delay_ms in (4.0, 8.0, 15.0)]
+    assert replay_finding(0.005, busy, late, "k.py") is None
+
+
+@pytest.mark.parametrize("shape", [(3000, 100), (4, PART), (PART + 1,), (2, 3), (0, 5), ()])
+def test_digests_of_outputs_of_any_shape_are_those_of_their_elements_in_order(shape: tuple[int, ...]):
+    output = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    made = digests(output)
+    assert made.tolist() == digests(output.flatten()).tolist()
+    assert made.numel() == -(-output.numel() // PART)
+    room = digest_room(output, 2)
+    digest_into(room[1], output)
+    assert room.tolist() == [[0] * made.numel(), made.tolist()]
+    assert digests(output.T.contiguous().T).tolist() == made.tolist() if output.dim() == 2 else True
+
+
+DECLARING = """
+import cutlass.cute as cute
+import torch
+
+LIBRARY_CALLS = ("torch.matmul",)
+
+
+@cute.kernel
+def scaled_kernel(x):
+    pass
+
+
+def forward(module, x):
+    return torch.matmul(x, x)
+"""
+KERNELS = "import cutlass.cute as cute\n\n\n@cute.kernel\ndef scaled_kernel(x):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "symbols", "refused"),
+    [
+        (KERNELS, ["kernel_cutlass_scaled_kernel_tensorptrf32_0", "vectorized_elementwise_kernel"], False),
+        (KERNELS, ["sm90_xmma_gemm_f32f32"], True),
+        (KERNELS, [], True),
+        (DECLARING, ["sm90_gemm"], False),
+        ("import torch\n", ["sm90_xmma_gemm"], False),
+    ],
+    ids=["its own", "a library's", "none", "a library's part is declared", "no kernel is declared"],
+)  # fmt: skip
+def test_a_file_whose_kernels_do_not_run_is_refused(tmp_path: Path, source: str, symbols: list[str], refused: bool):
+    file = tmp_path / "scaled_cute.py"
+    file.write_text(source)
+    words, finding = launch_check(symbols, str(file))
+    assert words.startswith(f"a call launches {len(symbols)} kernels")
+    assert (finding is not None) is refused
+    if finding is not None:
+        assert "launches none of its kernels (scaled_kernel)" in finding.message

@@ -6,8 +6,9 @@ It computes once the process that has the candidate is gone. What that one left 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -21,8 +22,10 @@ from cutesmith_evaluator.worker.checks_compare import Comparer
 from cutesmith_evaluator.worker.checks_layout import layout_findings, name_of
 from cutesmith_evaluator.worker.checks_state import without_tf32
 from cutesmith_evaluator.worker.confirm_handed import HandedError, received, shell
+from cutesmith_evaluator.worker.confirm_launches import launch_check
+from cutesmith_evaluator.worker.confirm_replay import Replay
 from cutesmith_evaluator.worker.confirm_site import Site, digests, open_site, replayed, word
-from cutesmith_evaluator.worker.confirm_time import Pace, Round, time_finding
+from cutesmith_evaluator.worker.confirm_time import Pace, ReplayPace, Round, replay_finding, time_finding
 from cutesmith_evaluator.worker.cuda_scans import like_cuda
 from cutesmith_evaluator.worker.emulated_validation import DEVICE
 from cutesmith_evaluator.worker.failures import TaskError
@@ -30,6 +33,17 @@ from cutesmith_evaluator.worker.inputs import tensors
 from cutesmith_evaluator.worker.memory import free_memory
 from cutesmith_evaluator.worker.methods import Params, Progress
 from cutesmith_evaluator.worker.numerics import Measured, limit
+
+_LITTLE = 4  # elements
+_COPIES = 4
+
+
+def ping(params: Params, progress: Progress) -> dict[str, object]:
+    """Params: device. On a CUDA device the answer takes a kernel, so that it tells who else is at work there."""
+    if params["device"] == "cuda":
+        int(torch.zeros(_LITTLE, dtype=torch.int64, device="cuda").sum())
+    return {}
+
 
 SLACK = 2.0  # of a precision's bound: other inputs kept to it, and one draw is not as another
 LEAST = 2048  # elements of an output that must have been computed where blocks were left out
@@ -41,7 +55,7 @@ _LAUNCHES = 32  # in each of these, where they are of next to nothing
 @torch.no_grad()
 def judge(params: Params, progress: Progress) -> Confirmation:
     """Params: a site's, answers (of the runner, to the sizes it was asked about), candidate, precision, calls (as
-    Answers), claimed_ms (or None), rounds (calls and seconds of each)."""
+    Answers), claimed_ms (or None), rounds and replays (as Rounds), kernels (of a call, or None)."""
     file = params["candidate"]
     try:
         judging = Judging(open_site(params, replayed(params["answers"])), file, params["precision"])
@@ -52,9 +66,13 @@ def judge(params: Params, progress: Progress) -> Confirmation:
     except TaskError as error:
         return Confirmation(None, findings=(_unknown(file, error.finding.message),))
     if params["claimed_ms"] is not None and not judging.findings:
-        rounds = [Round(**each) for each in params["rounds"]]
-        late = time_finding(params["claimed_ms"], judging.pace(), rounds, file)
-        judging.findings += [late] if late else []
+        judging.examine_times(
+            params["claimed_ms"], *([Round(**each) for each in params[x]] for x in ("rounds", "replays"))
+        )
+    if params["kernels"] is not None and not judging.findings:
+        words, finding = launch_check(params["kernels"], file)
+        judging.checks.append(words)
+        judging.findings += [finding] if finding else []
     if params["device"] != DEVICE:
         judging.last = []
         torch.cuda.empty_cache()
@@ -89,6 +107,24 @@ class Judging:
         except HandedError as error:
             self._add(f"On {case.label}, {error}")
 
+    def examine_times(self, claimed_ms: float, rounds: Sequence[Round], replays: Sequence[Round]) -> None:
+        """Against what calls took by the clock of the process that asked for them."""
+        late = time_finding(claimed_ms, self.pace(), rounds, self.file)
+        if replays and late is None and self.site.device.type == "cuda":
+            late = replay_finding(claimed_ms, self.replay_pace(replays[0].calls), replays, self.file)
+            best_ms = min(each.call_ms for each in replays)
+            self.checks.append(f"{replays[0].calls} calls in a CUDA graph: {best_ms:.4f} ms each, with a digest of it")
+        self.findings += [late] if late else []
+
+    def replay_pace(self, calls: int) -> ReplayPace:
+        """The fastest of some graphs of digests, of all outputs of so many calls and of next to nothing."""
+        little = torch.zeros(1, device=self.site.device)
+        copies = [[output.clone() for output in self.last] for _ in range(_COPIES)]  # no cache holds them all
+        whole = Replay([partial(copies.__getitem__, turn % _COPIES) for turn in range(calls)])
+        least = Replay([lambda: [little]])
+        digest_s = min(self._seconds(whole.words) for _ in range(_DIGESTS)) / calls
+        return ReplayPace(digest_s * 1e3, min(self._seconds(least.words) for _ in range(_DIGESTS)) * 1e3)
+
     def pace(self) -> Pace:
         """The fastest of some digests, of all outputs of a call and of next to nothing."""
         next_to_nothing = [torch.zeros(1, device=self.site.device)] * _LAUNCHES
@@ -96,10 +132,12 @@ class Judging:
         return Pace(min(self._digest_s(self.last) for _ in range(_DIGESTS)) * 1e3, launch_s * 1e3)
 
     def _digest_s(self, outputs: list[Tensor]) -> float:
+        return self._seconds(lambda: list(map(int, [word(digests(output)) for output in outputs])))
+
+    def _seconds(self, call: Callable[[], object]) -> float:
         synchronize(self.site.device)
         begin = time.perf_counter()
-        made = [word(digests(output)) for output in outputs]
-        _ = [int(each) for each in made]
+        call()
         return time.perf_counter() - begin
 
     def _eager(self, case: Case) -> list[Tensor]:

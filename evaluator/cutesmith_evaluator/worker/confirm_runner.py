@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -23,6 +24,7 @@ from cutesmith_evaluator.worker.arguments import dtype_name
 from cutesmith_evaluator.worker.candidate import LoadedCandidate, load_candidate
 from cutesmith_evaluator.worker.checks_call import guarded
 from cutesmith_evaluator.worker.checks_guard import kernel_module
+from cutesmith_evaluator.worker.confirm_replay import Replay, kernels_of_call, reads, same_memory
 from cutesmith_evaluator.worker.confirm_site import Site, copied_into, digests, open_site, word
 from cutesmith_evaluator.worker.emulated import EmulatedCandidate
 from cutesmith_evaluator.worker.emulated_time import Pace
@@ -37,6 +39,21 @@ _END_S = 60.0  # after which a kernel on the emulated device is stopped
 _BUDGET = Budget(whole=1e9, part=1e8)  # so that blocks are left out only where there are very many
 
 
+T = TypeVar("T")
+
+
+class CaptureError(Exception):
+    """The calls cannot be one CUDA graph."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A replay of the calls of these names."""
+
+    names: list[str]
+    replay: Replay
+
+
 @dataclass
 class Runner:
     """A candidate with the calls that it has made and that are not handed over yet."""
@@ -45,6 +62,7 @@ class Runner:
     candidate: LoadedCandidate
     inputs: dict[str, Inputs] = field(default_factory=dict)
     outputs: dict[str, list[Tensor]] = field(default_factory=dict)
+    replayed: Replayed | None = None
 
     def draw(self, call: Call) -> None:
         """Raises TaskError, also where the candidate does not support the inputs."""
@@ -68,13 +86,42 @@ class Runner:
     def repeat(self, names: list[str]) -> list[list[int]]:
         """The calls back to back, and a word for each of their outputs, once the device has finished."""
         forward = self.candidate.bound(self.site.module)
-        made = []
-        for name in names:
-            self.outputs[name] = tensors(forward(*self.inputs[name]))
-            made.append([word(digests(output)) for output in self.outputs[name]])
-        return [[int(each) for each in one] for one in made]
 
-    def _guarded(self, call: Callable[[], object], doing: str) -> object:
+        def made() -> list[list[int]]:
+            words = []
+            for name in names:
+                self.outputs[name] = tensors(forward(*self.inputs[name]))
+                words.append([word(digests(output)) for output in self.outputs[name]])
+            return [[int(each) for each in one] for one in words]
+
+        return self._guarded(made, "running timed calls")
+
+    def capture(self, names: list[str]) -> list[str] | None:
+        """The calls become one CUDA graph. Returns the kernels of a call; None where they are not told.
+
+        Raises CaptureError."""
+        forward = self.candidate.bound(self.site.module)
+        calls = [partial(_outputs, forward, self.inputs[name]) for name in names]
+        if not all(reads(self.inputs[name]) for name in names):
+            raise CaptureError
+        try:
+            self.replayed = Replayed(names, Replay(calls))
+            self.outputs |= dict(zip(names, self.replayed.replay.outputs, strict=True))
+            return kernels_of_call(calls[0])
+        except Exception:  # noqa: BLE001 - judged code may raise anything where it is captured; it need not bear that
+            torch.cuda.synchronize()
+            raise CaptureError from None
+
+    def replay(self, names: list[str]) -> list[list[int]] | None:
+        """Words, as `repeat` gives them, for calls that were drawn into the captured ones' tensors; None where a
+        replay does not read them."""
+        assert self.replayed is not None
+        pairs = zip(self.replayed.names, names, strict=True)
+        if not all(same_memory(self.inputs[old], self.inputs[new]) for old, new in pairs):
+            return None
+        return self._guarded(self.replayed.replay.words, "replaying calls as a CUDA graph")
+
+    def _guarded(self, call: Callable[[], T], doing: str) -> T:
         return guarded(call, "candidate-raises", doing, self.candidate.path, self.site.device)
 
 
@@ -132,6 +179,26 @@ def repeat(params: Params, progress: Progress) -> dict[str, object]:
     return {"words": made, "outputs": outputs}
 
 
+@torch.no_grad()
+def capture(params: Params, progress: Progress) -> dict[str, object]:
+    """Params: names of calls, which have been drawn. "outputs" null: they cannot be captured, on no other device than a
+    CUDA device."""
+    runner = _held.required()
+    try:
+        if runner.site.device.type != "cuda":
+            raise CaptureError
+        kernels = runner.capture(params["names"])
+    except CaptureError:
+        return {"outputs": None, "kernels": None}
+    return {"outputs": [_described(output) for output in runner.outputs[params["names"][0]]], "kernels": kernels}
+
+
+@torch.no_grad()
+def replay(params: Params, progress: Progress) -> dict[str, object]:
+    """Params: names of calls, which have been drawn into those that were captured."""
+    return {"words": _held.required().replay(params["names"])}
+
+
 def hand_over(params: Params, progress: Progress) -> dict[str, object]:
     """Writes one output of a call to a file. Params: name, output (its place), blocks, file, digests (if wanted)."""
     runner = _held.required()
@@ -150,6 +217,8 @@ def forget(params: Params, progress: Progress) -> dict[str, object]:
     for name in params["names"]:
         runner.inputs.pop(name, None)
         runner.outputs.pop(name, None)
+    if runner.replayed is not None and runner.replayed.names == params["names"]:
+        runner.replayed = None
     return {}
 
 
@@ -161,6 +230,10 @@ def _emulated(candidate: LoadedCandidate, params: Params, progress: Progress) ->
     made = EmulatedCandidate(candidate, asked if properties_of(asked) is not None else ARCH, pace.between)
     made.device.budget = _BUDGET
     return made
+
+
+def _outputs(forward: Callable[..., object], inputs: Inputs) -> list[Tensor]:
+    return tensors(forward(*inputs))
 
 
 def _described(output: Tensor) -> dict[str, object]:

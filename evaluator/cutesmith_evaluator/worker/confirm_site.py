@@ -120,7 +120,7 @@ def _free(device: torch.device) -> int | None:
 
 def digests(output: Tensor) -> Tensor:
     """A sum over the bits of each PART of the elements: int64, on the output's device."""
-    line = bits(output)
+    line = bits(output.reshape(-1))
     whole = line.numel() // PART * PART
     sums = line[:whole].view(-1, PART).sum(dim=1, dtype=torch.int64)
     return sums if whole == line.numel() else torch.cat([sums, line[whole:].sum(dtype=torch.int64).view(1)])
@@ -128,8 +128,12 @@ def digests(output: Tensor) -> Tensor:
 
 def word(parts: Tensor) -> Tensor:
     """`word_of` the digests, where they are: an int64 without dimensions."""
-    weights = torch.arange(1, parts.numel() + 1, device=parts.device).mul_(_ODD).bitwise_or_(1)
-    return weights.mul_(parts).sum()
+    return weights(parts.numel(), parts.device).mul_(parts).sum()
+
+
+def weights(count: int, device: torch.device) -> Tensor:
+    """Of the digests in a word, by place."""
+    return torch.arange(1, count + 1, device=device).mul_(_ODD).bitwise_or_(1)
 
 
 def copied_into(old: Inputs, new: Inputs) -> Inputs:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from cutesmith_evaluator.types import Finding
 
 FACTOR = 1.5  # of the time that the claim allows, which is too long
+DIGEST_FACTOR = 1.2  # of that of the digests in a CUDA graph, which the judge measures in one, too
 LAUNCH_MS = 0.2  # a call of some launches and its digests, as the host makes them: beside a short kernel they are all
+NODE_MS = 0.005  # a call in a CUDA graph: from one kernel to the next, and clocks that are lower than when it was timed
 BUSY = 4  # calls of nothing but digests that such a call may take where the host is slow, or others keep it busy
 ROUND_MS = 0.5  # a request and its answer
 ANSWERS = 2  # such answers as another process gave at that time, which one may take instead
@@ -32,6 +34,16 @@ class Round:
 
 
 @dataclass(frozen=True)
+class ReplayPace:
+    """This machine's, for rounds that replay a CUDA graph, as the judge measured it: of graphs of digests alone.
+
+    `digest_ms`: of a call's, in a graph of as many calls; `least_ms`: of the smallest graph there is, once."""
+
+    digest_ms: float
+    least_ms: float
+
+
+@dataclass(frozen=True)
 class Pace:
     """This machine's, as the judge measured it. `digest_ms`: of a call's outputs; `launch_ms`: of next to nothing."""
 
@@ -46,7 +58,21 @@ def time_finding(claimed_ms: float, pace: Pace, rounds: Sequence[Round], file: s
     best = min(each.call_ms for each in rounds)
     if best <= FACTOR * (claimed_ms + pace.digest_ms) + max(LAUNCH_MS, BUSY * pace.launch_ms):
         return None
-    seen_ms = best - pace.digest_ms
+    return _finding(best - pace.digest_ms, claimed_ms, file)
+
+
+def replay_finding(claimed_ms: float, pace: ReplayPace, rounds: Sequence[Round], file: str) -> Finding | None:
+    """The same of rounds in which the device runs all calls by itself, so that the host counts once for them all."""
+    if not rounds:
+        return None
+    fastest = min(rounds, key=lambda each: each.call_ms)
+    host_ms = BUSY * pace.least_ms / fastest.calls
+    if fastest.call_ms <= FACTOR * claimed_ms + DIGEST_FACTOR * pace.digest_ms + NODE_MS + host_ms:
+        return None
+    return _finding(fastest.call_ms - pace.digest_ms, claimed_ms, file)
+
+
+def _finding(seen_ms: float, claimed_ms: float, file: str) -> Finding:
     message = (
         f"A call took {seen_ms:.4g} ms by the clock of another process, but {claimed_ms:.4g} ms by the events "
         "in the candidate's own: work is done that these do not see, or the machine is busy; the timing is void."
