@@ -44,17 +44,19 @@ def write(program: Program, inspection: Inspection, target: Target, parts: Parts
         _constants(parts),
         conditions(program, inspection, parts.given, shapes, parts.least),
         _interface(name, inspection, parts),
-        _launcher(name, program, parts, shapes),
+        *(section for call in parts.calls for section in call.sections),
+        launcher(name, program, parts, shapes),
         *(["\n".join(parts.turn.lines())] if parts.turn else []),
-        _program(name, parts),
-        _compiler(name, program, parts, shapes),
+        program_function(name, parts),
+        compiler(name, program, parts, shapes),
         _op(name, program, parts),
     ]
     return "\n\n".join(sections[:3]) + "\n\n\n" + "\n\n\n".join(sections[3:]) + "\n"
 
 
 def _header(target: Target, parts: Parts, program: Program) -> str:
-    ops = ", ".join(dict.fromkeys(n.op.split(".")[1] for n in program.graph.nodes))
+    found = (*(op for call in parts.calls for op in call.ops), *(n.op for n in program.graph.nodes))
+    ops = ", ".join(dict.fromkeys(op.split(".")[1] for op in found))
     return "\n".join(
         (
             f'"""{parts.title}',
@@ -74,7 +76,8 @@ def _imports() -> str:
 
 
 def _constants(parts: Parts) -> str:
-    lines = [f"{name} = {value}  # {why}" for name, value, why in parts.constants]
+    constants = (*(each for call in parts.calls for each in call.constants), *parts.constants)
+    lines = [f"{name} = {value}  # {why}" for name, value, why in constants]
     return "\n".join(
         (
             *lines,
@@ -85,7 +88,7 @@ def _constants(parts: Parts) -> str:
             "PLAIN = (torch.Tensor, torch.nn.Parameter)  # subclasses may hold no memory that a kernel can read",
             *(
                 [f"LIBRARY_CALLS = {declared(parts.calls)}  # what PyTorch does before the kernel"]
-                if parts.calls
+                if any(call.functions for call in parts.calls)
                 else []
             ),
         )
@@ -150,7 +153,7 @@ def _allocation(program: Program, parts: Parts, shapes: Shapes, output: int) -> 
     return f"torch.empty({shape}, dtype=torch.{spec.dtype}, device={local}.device)"
 
 
-def _launcher(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
+def launcher(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
     arguments = ", ".join(parts.given.names[i.name] for i in parts.given.inputs)
     outputs = ", ".join(parts.tensors.outputs)
     first = parts.given.names[parts.given.inputs[0].name]
@@ -207,7 +210,7 @@ def _passed(program: Program, parts: Parts) -> list[str]:
     return [name if shape else f"{name}.view(1)" for name, shape in shapes] + (["scratch"] if parts.scratch else [])
 
 
-def _program(name: str, parts: Parts) -> str:
+def program_function(name: str, parts: Parts) -> str:
     return "\n".join(
         (
             "@functools.cache",
@@ -223,7 +226,7 @@ def _program(name: str, parts: Parts) -> str:
     )
 
 
-def _compiler(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
+def compiler(name: str, program: Program, parts: Parts, shapes: Shapes) -> str:
     specs = [(i.spec, len(shapes.open_dims.get(i.name, ()))) for i in parts.tensors.inputs]
     for ref in program.graph.outputs:
         spec = output_spec(program.graph, ref)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from cutesmith_evaluator.types import Graph, GraphInput, Node, Ref
 
@@ -21,6 +21,31 @@ _FORMATS = {2: "torch.channels_last", 3: "torch.channels_last_3d"}
 _CONVOLUTION = "aten.convolution.default"
 
 
+class Call(Protocol):
+    """What a file does before its last kernel runs: a library's function, or an earlier kernel (`steps.py`)."""
+
+    @property
+    def result(self) -> GraphInput: ...
+    @property
+    def operands(self) -> tuple[GraphInput, ...]: ...
+    @property
+    def memory_format(self) -> str | None: ...
+    @property
+    def functions(self) -> tuple[str, ...]: ...
+    @property
+    def sections(self) -> tuple[str, ...]: ...
+    @property
+    def constants(self) -> tuple[tuple[str, int, str], ...]: ...
+    @property
+    def warming(self) -> tuple[str, ...]: ...
+    @property
+    def schedule(self) -> dict[str, int]: ...
+    @property
+    def ops(self) -> tuple[str, ...]: ...
+
+    def lines(self, names: dict[str, str], turned: GraphInput | None) -> list[str]: ...
+
+
 @dataclass(frozen=True)
 class LibraryCall:
     """A call that the file makes before its kernel runs; `result`: the graph input that its result becomes."""
@@ -30,6 +55,14 @@ class LibraryCall:
     operands: tuple[GraphInput, ...]
     arguments: tuple[str, ...]  # after the operands, as written
     memory_format: str | None = None  # of the operands and the result: "torch.channels_last"
+    sections: tuple[str, ...] = ()
+    constants: tuple[tuple[str, int, str], ...] = ()
+    warming: tuple[str, ...] = ()
+    ops: tuple[str, ...] = ()
+
+    @property
+    def schedule(self) -> dict[str, int]:
+        return {}
 
     def lines(self, names: dict[str, str], turned: GraphInput | None) -> list[str]:
         """Statements that make the result; `turned`: what the file has a function for that puts channels innermost."""
@@ -52,7 +85,7 @@ class LibraryCall:
         return (self.function, "torch.Tensor.contiguous") if self.memory_format else (self.function,)
 
 
-def declared(calls: tuple[LibraryCall, ...]) -> str:
+def declared(calls: tuple[Call, ...]) -> str:
     """Names of what the calls use, as a tuple is written."""
     names = tuple(dict.fromkeys(f'"{name}"' for call in calls for name in call.functions))
     return f"({', '.join(names)}{',' if len(names) == 1 else ''})"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from cutesmith_evaluator.types import GraphInput
 
 from .accesses import Tensors
-from .library import LibraryCall
+from .library import Call
 from .text import identifier
 from .to_last import Turn
 
@@ -24,12 +24,12 @@ class Parts:
     tensors: Tensors
     scratch: str | None = None  # fp32 values of the kernel's workspace, as an expression
     least: tuple[int, int] = LEAST_CAPABILITY  # compute capability
-    calls: tuple[LibraryCall, ...] = ()  # what runs before the kernel, whose results the kernel reads
+    calls: tuple[Call, ...] = ()  # what runs before the kernel, whose results the kernel reads
 
     @property
     def turn(self) -> Turn | None:
         """The kernel that turns a call's operand, where that is the same for all calls."""
-        turns = {Turn.of(call.operands[0], call.memory_format) for call in self.calls}
+        turns = {Turn.of(call.operands[0], call.memory_format) for call in self.calls if call.memory_format}
         return next(iter(turns)) if len(turns) == 1 else None
 
     @property
@@ -38,15 +38,16 @@ class Parts:
 
     def warming(self, index: str) -> list[str]:
         """Statements that compile everything for a device."""
-        return [f"_compiled({index}, True)", *([f"_compiled_turn({index})"] if self.turn else [])]
+        own = [f"_compiled({index}, True)", *([f"_compiled_turn({index})"] if self.turn else [])]
+        earlier = [name for call in self.calls for name in call.warming]
+        return own + [f"{name}({index})" if "turn" in name else f"{name}({index}, True)" for name in earlier]
 
     @property
     def given(self) -> Tensors:
         """The tensors as the file's functions take them: the calls' operands instead of their results."""
         results = {call.result.name for call in self.calls}
-        operands = {operand.name: operand for call in self.calls for operand in call.operands}
-        kept = {i.name: i for i in self.tensors.inputs if i.name not in results}
-        inputs = sorted((kept | operands).values(), key=lambda i: i.position is None)
+        read = (*self.tensors.inputs, *(operand for call in self.calls for operand in call.operands))
+        inputs = sorted({i.name: i for i in read if i.name not in results}.values(), key=lambda i: i.position is None)
         return replace(self.tensors, inputs=tuple(inputs), names=self.names)
 
     @property

@@ -1,234 +1,47 @@
-"""From an inspected module to drafts: lower, choose the family, write one file per schedule."""
+"""From an inspected module to drafts: one kernel, or several one after the other, and a file for each schedule."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from itertools import islice
 
 from cutesmith_evaluator.types import Finding, Graph, Inspection
 
-from . import (
-    cluster_rows,
-    cluster_schedules,
-    few_rows,
-    lines,
-    long_rows,
-    middle,
-    middle_schedules,
-    nested,
-    one_row,
-    pointwise,
-    product,
-    rows,
-    scan_rows,
-    strips,
-    turned,
-)
+from .chains import chains_of
 from .contract import Draft, Proposal, Target, Unsupported
 from .file import write
-from .geometry import output_spec
-from .ir import Const, Reduce
-from .library import LibraryCall, without_library
-from .lowering import Program, lower
-from .parts import LEAST_CAPABILITY, Parts
-from .product_ampere import AMPERE
-from .product_hopper import HOPPER
-from .product_schedules import ampere, hopper
-from .product_views import Views
+from .kernels import Kernel, kernels_of
+from .library import Call
 from .text import kernel_name
-
-HALF = ("float16", "bfloat16")
-BEFORE_CLUSTERS = ("sm_80", "sm_86", "sm_89", "sm_120a")  # or with ones that hold less
 
 
 def propose(inspection: Inspection, target: Target) -> Proposal:
     """Drafts for the target, or the finding that says which op stopped it."""
-    if inspection.graph is None:
+    graph = inspection.graph
+    if graph is None:
         return Proposal(findings=inspection.findings)
     try:
-        graph, calls = without_library(inspection.graph)
-        program = lower(graph)
-        _check(program)
-        drafts = _drafts(program, inspection, target, calls)
-        if calls:
-            drafts += _channels_last(inspection, target)
+        drafts = [_draft(kernel, (), inspection, target) for kernel in kernels_of(graph, target, _name(target))]
     except Unsupported as stop:
-        return Proposal(findings=(Finding("no-recipe", f"{stop}.", stop.line, str(target.module_file)),))
-    return Proposal(drafts)
+        drafts = _in_several(graph, inspection, target)
+        if not drafts:
+            return Proposal(findings=(Finding("no-recipe", f"{stop}.", stop.line, str(target.module_file)),))
+    return Proposal(tuple({hashlib.sha256(d.source.encode()).digest(): d for d in drafts}.values()))
 
 
-def _channels_last(inspection: Inspection, target: Target) -> tuple[Draft, ...]:
-    """Drafts whose convolutions run on channels-last tensors: where pointwise work or results of rows follow."""
-    assert inspection.graph is not None
+def _in_several(graph: Graph, inspection: Inspection, target: Target) -> list[Draft]:
+    """Drafts of several kernels, where one cannot do all."""
     try:
-        graph, calls = without_library(inspection.graph, last=True)
-        program = lower(graph)
+        return [_draft(last, calls, inspection, target) for calls, last in chains_of(graph, target, _name(target))]
     except Unsupported:
-        return ()
-    of_rows = program.has_reductions and not any(store.per_column for store in program.stores)
-    return _drafts(program, inspection, target, calls) if turned.applies(program) or of_rows else ()
+        return []
 
 
-def _check(program: Program) -> None:
-    if program.has_reductions and pointwise.pools_of(tuple(s.expr for s in program.stores)):
-        raise Unsupported("no recipe covers pooling next to a reduction or a scan")
-    for store in program.stores:
-        dtype = output_spec(program.graph, program.graph.outputs[store.output]).dtype
-        if isinstance(store.expr, Const):
-            raise Unsupported("an output does not depend on any input")
-        if not program.has_reductions and not store.expr.per_column:
-            raise Unsupported("an output is the same everywhere: it depends on single elements alone")
-        if dtype == "bool" or (dtype == "int64") != _is_index(store.expr):
-            raise Unsupported(f"no recipe covers a computed {dtype} output")
+def _draft(kernel: Kernel, earlier: tuple[Call, ...], inspection: Inspection, target: Target) -> Draft:
+    parts = kernel.parts(earlier)
+    source = write(kernel.program, inspection, target, parts)
+    before = {name: value for call in earlier for name, value in call.schedule.items()}
+    return Draft(source, before | kernel.schedule, kernel.variant.title)
 
 
-def _is_index(expr: object) -> bool:
-    return isinstance(expr, Reduce) and expr.kind in ("argmax", "argmin")
-
-
-def half_results(graph: Graph) -> bool:
-    """Whether every result is rounded to half precision, so that the fast exponentials lose nothing."""
-    return all(output_spec(graph, r).dtype in HALF for r in graph.outputs)
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A kernel with a schedule's constants."""
-
-    constants: tuple[tuple[str, int, str], ...]
-    text: pointwise.KernelText
-    title: str
-    scratch: str | None = None  # fp32 values of workspace
-    choices: dict[str, int] = field(default_factory=dict)  # of the schedule that no constant shows
-    least: tuple[int, int] = LEAST_CAPABILITY  # compute capability
-
-
-def _variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
-    class_name = target.class_name
-    fast = half_results(program.graph)
-    if turned.applies(program):
-        text = turned.emit(program, name, fast=fast)
-        for tile in turned.schedules(program):
-            turning = f"{class_name}: tiles of a convolution's channels-last result are turned as the rest is computed."
-            yield Variant(tile.constants(), text, turning)
-        return
-    if not program.has_reductions:
-        title = f"{class_name} in one pass over memory: every tensor is read or written once."
-        for strip in strips.schedules(program):
-            strip_title = f"{class_name}: each thread goes down a strip of windows, and reads what they share once."
-            yield Variant(strip.constants(), strips.emit(program, strip, name, fast=fast), strip_title)
-        for line in lines.schedules(program):
-            line_title = f"{class_name}: a block takes windows from its part of a line, which it reads once."
-            yield Variant(line.constants(), lines.emit(program, line, name, fast=fast), line_title)
-        if any(pool.element for pool in pointwise.pools_of(tuple(s.expr for s in program.stores))):
-            return
-        text = pointwise.emit(program, name, fast=fast)
-        for flat in pointwise.schedules(program):
-            yield Variant(flat.constants(), text, title)
-        return
-    if nested.totals_of(program):
-        yield from _nested(program, name, target)
-        return
-    views = product.views_of(program)
-    if views is not None:
-        yield from _products(views, name, target)
-        return
-    columns = ("COLUMNS", program.columns, "elements of a row")
-    if scan_rows.applies(program):
-        for along in scan_rows.schedules(program):
-            title = f"{class_name}: a scan along rows of {program.columns}; every tensor is read or written once."
-            yield Variant((columns, *along.constants()), scan_rows.emit(program, name, fast=fast), title)
-        return
-    if one_row.applies(program):
-        for split in one_row.schedules(program):
-            text, slots = one_row.emit(program, name, fast=fast)
-            title = f"{class_name}: one row of {program.columns}, shared by many blocks; every tensor is read once."
-            yield Variant(
-                (columns, *split.constants()), text, title, scratch="BLOCKS" if slots == 1 else f"{slots} * BLOCKS"
-            )
-        return
-    if middle_schedules.applies(program):
-        for each in middle_schedules.schedules(program):
-            title = f"{class_name}: rows of {program.columns} lie side by side; a thread goes down a few of them."
-            yield Variant((columns, *each.constants()), middle.emit(program, each, name, fast=fast), title)
-        return
-    if few_rows.applies(program, few_rows.FEW):
-        yield from _shared_rows(program, name, class_name)
-        yield from islice(_row_by_row(program, name, target), 5)
-        return
-    yield from _row_by_row(program, name, target)
-    if few_rows.applies(program, few_rows.SEVERAL):
-        yield from islice(_shared_rows(program, name, class_name), 2)
-
-
-def _nested(program: Program, name: str, target: Target) -> Iterator[Variant]:
-    """Each row kernel, and a second one that reduces what the rows give."""
-    scratch = nested.scratch(program)
-    title = f"{target.class_name}: a value of each row, then one block reduces those of all {program.rows} rows."
-    for each in _variants(nested.row_program(program), f"{name}_rows", target):
-        if each.scratch is None:
-            text = nested.emit(program, each.text, name)
-            yield replace(each, constants=(*each.constants, nested.THREADS), text=text, title=title, scratch=scratch)
-
-
-def _products(views: Views, name: str, target: Target) -> Iterator[Variant]:
-    if target.ieee and not views.is_half:
-        raise Unsupported('no recipe covers matrix products in fp32 arithmetic alone, as precision = "ieee" asks')
-    accuracy = "summed in fp32" if views.is_half else "at fp32 accuracy through fp16 splits"
-    title = f"{target.class_name}: a matrix product {accuracy}, on tensor cores."
-    engine, schedules = (HOPPER, hopper(views)) if target.arch == "sm_90a" else (AMPERE, ampere(views))
-    for schedule in schedules:
-        text, scratch = product.emit(views, engine, schedule, name)
-        yield Variant(product.constants(views, engine, schedule), text, title, scratch=scratch, least=engine.least)
-
-
-def _row_by_row(program: Program, name: str, target: Target) -> Iterator[Variant]:
-    class_name = target.class_name
-    fast = half_results(program.graph)
-    columns = ("COLUMNS", program.columns, "elements of a row")
-    for number, schedule in enumerate(rows.schedules(program)):
-        if number == 1 and schedule.unroll and target.arch not in BEFORE_CLUSTERS:
-            yield from _clustered(program, name, class_name)
-        if schedule.unroll:
-            text = long_rows.emit(program, name, fast=fast, by_priority=schedule.by_priority)
-            title = f"{class_name}, a block per row; a row of {program.columns} is read once per group of reductions."
-        else:
-            text = rows.emit(program, schedule, name, fast=fast)
-            title = f"{class_name} row by row: a row stays in registers, so every tensor is read or written once."
-        yield Variant((columns, *schedule.constants()), text, title, choices=schedule.choices)
-    held = not any(schedule.unroll for schedule in rows.schedules(program))
-    if held and program.columns >= one_row.MIN_COLUMNS and target.arch not in BEFORE_CLUSTERS:
-        yield from _clustered(program, name, class_name)
-
-
-def _shared_rows(program: Program, name: str, class_name: str) -> Iterator[Variant]:
-    text, scratch = few_rows.emit(program, name, fast=half_results(program.graph))
-    columns = ("COLUMNS", program.columns, "elements of a row")
-    title = f"{class_name}: a few rows of {program.columns}, each shared by many blocks."
-    for schedule in few_rows.schedules(program):
-        yield Variant((columns, *schedule.constants()), text, title, scratch=scratch)
-
-
-def _clustered(program: Program, name: str, class_name: str) -> Iterator[Variant]:
-    """After a first draft that runs anywhere, so that one is there whatever the device turns out to be."""
-    columns = ("COLUMNS", program.columns, "elements of a row")
-    title = (
-        f"{class_name}, a cluster of blocks per row: a row of {program.columns} is read once, into their shared memory."
-    )
-    for schedule in cluster_schedules.schedules(program):
-        text = cluster_rows.emit(program, name, fast=half_results(program.graph), partly=schedule.kept > 0)
-        yield Variant((columns, *schedule.constants()), text, title, least=(9, 0))
-
-
-def _drafts(
-    program: Program, inspection: Inspection, target: Target, calls: tuple[LibraryCall, ...]
-) -> tuple[Draft, ...]:
-    drafts = []
-    for variant in _variants(program, kernel_name(target.class_name), target):
-        text = variant.text
-        parts = Parts(variant.title, variant.constants, text.lines, text.tensors, variant.scratch, variant.least, calls)
-        source = write(program, inspection, target, parts)
-        drafts.append(Draft(source, {n.lower(): v for n, v, _ in variant.constants} | variant.choices, variant.title))
-    return tuple({hashlib.sha256(d.source.encode()).digest(): d for d in drafts}.values())
+def _name(target: Target) -> str:
+    return kernel_name(target.class_name)

@@ -1,0 +1,53 @@
+"""The kernels that may compute a graph, each with what PyTorch does before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cutesmith_evaluator.types import Graph
+
+from . import turned
+from .contract import Target, Unsupported
+from .library import Call, without_library
+from .lowering import Program, lower
+from .parts import Parts
+from .variants import Variant, check, variants
+
+
+@dataclass(frozen=True)
+class Kernel:
+    program: Program
+    calls: tuple[Call, ...]
+    variant: Variant
+
+    @property
+    def schedule(self) -> dict[str, int]:
+        return {name.lower(): value for name, value, _ in self.variant.constants} | self.variant.choices
+
+    def parts(self, earlier: tuple[Call, ...] = ()) -> Parts:
+        """What a file needs of the kernel; `earlier`: kernels of the file that run before its calls."""
+        variant, text = self.variant, self.variant.text
+        calls = (*earlier, *self.calls)
+        return Parts(variant.title, variant.constants, text.lines, text.tensors, variant.scratch, variant.least, calls)
+
+
+def kernels_of(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:
+    """Best guess first. Raises Unsupported where no kernel computes the graph."""
+    rest, calls = without_library(graph)
+    program = lower(rest)
+    check(program)
+    found = tuple(Kernel(program, calls, variant) for variant in variants(program, name, target))
+    return (*found, *_channels_last(graph, target, name)) if calls else found
+
+
+def _channels_last(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:
+    """Kernels whose convolutions run on channels-last tensors: where pointwise work or results of rows follow."""
+    try:
+        rest, calls = without_library(graph, last=True)
+        program = lower(rest)
+    except Unsupported:
+        return ()
+    of_rows = program.has_reductions and not any(store.per_column for store in program.stores)
+    if not turned.applies(program) and not of_rows:
+        return ()
+    return tuple(Kernel(program, calls, variant) for variant in variants(program, name, target))
