@@ -24,6 +24,7 @@ _RUNS = {
     "uninstall": ("cli.uninstalling", "uninstall"),
     "status": ("cli.status", "status"),
     "export": ("cli.export", "export"),
+    "report": ("cli.report", "report"),
     "bench": ("cli.bench", "bench"),
     "doctor": ("cli.doctor", "doctor"),
 }

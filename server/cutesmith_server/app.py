@@ -176,6 +176,12 @@ def _register_requests(server: CuteSmithServer, studio: Studio) -> None:
 
         return proposal(studio, commands.class_named_in(params))
 
+    @server.feature(protocol.REPORT)
+    async def report(params: Any) -> dict[str, Any] | None:
+        from cutesmith_server.reviewing import report
+
+        return await report(studio, commands.class_named_in(params))
+
 
 def _is_in(position: types.Position, span: types.Range) -> bool:
     start, here, end = ((each.line, each.character) for each in (span.start, position, span.end))

@@ -54,7 +54,8 @@ JOBS = "cutesmith/jobs"
 JOB_CHANGED = "cutesmith/jobChanged"
 MODULES = "cutesmith/modules"
 PROPOSAL = "cutesmith/proposal"
-CLASS_REQUESTS = (PROPOSAL,)  # with one {"uri", "class"} as their params
+REPORT = "cutesmith/report"
+CLASS_REQUESTS = (PROPOSAL, REPORT)  # with one {"uri", "class"} as their params
 METHODS = (JOBS, JOB_CHANGED, MODULES, *CLASS_REQUESTS)
 SERVER_STATUS = "experimental/serverStatus"  # as rust-analyzer has it
 

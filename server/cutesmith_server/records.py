@@ -64,7 +64,7 @@ def read_records(file: Path, qualnames: Iterable[str]) -> dict[str, Record]:
     root = workspace_root(file)
     if not has_store(root):
         return {}
-    with _store(root) as store:
+    with opened_store(root) as store:
         decisions = {decision.qualname: decision for decision in store.decisions(str(file))}
         captures = {capture.qualname: capture for capture in store.captures.of(str(file))}
         return {
@@ -97,7 +97,7 @@ def known_files(root: Path) -> tuple[Path, ...]:
     """A project's files that kernels were made for or decided on. Raises sqlite3.Error or OSError."""
     if not has_store(root):
         return ()
-    with _store(root) as store:
+    with opened_store(root) as store:
         return tuple(map(Path, store.files()))
 
 
@@ -108,7 +108,7 @@ def is_ours(file: Path, qualname: str) -> IsOurs:
         root = workspace_root(file)
         if not has_store(root):
             return False
-        with _store(root) as store:
+        with opened_store(root) as store:
             return store.made(candidate, str(file), qualname)
 
     return ask
@@ -124,7 +124,7 @@ def record(
     kernel: Path | None = None,
 ) -> Decision:
     """Writes a decision, about the class's last job. Raises sqlite3.Error or OSError."""
-    with _store(workspace_root(file)) as store:
+    with opened_store(workspace_root(file)) as store:
         job = store.latest(str(file), qualname)
         made = Decision(
             decision=choice,
@@ -145,7 +145,7 @@ def has_store(root: Path) -> bool:
 
 
 @contextmanager
-def _store(root: Path) -> Iterator[Store]:
+def opened_store(root: Path) -> Iterator[Store]:
     opened = open_store(root)
     if opened.notice:
         log.warning(opened.notice)

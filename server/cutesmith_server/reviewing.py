@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,19 @@ def proposal(studio: Studio, key: ClassKey) -> dict[str, Any] | None:
         "after": apply_edits(studio.outline(key.path).source.text, change.edits),
         "kernel": {"path": str(change.kernel), "source": outcome.report.kernel.source},
     }
+
+
+async def report(studio: Studio, key: ClassKey) -> dict[str, Any] | None:
+    """The page about a class's kernel, and the file that its lines are of; None where no candidate was tried.
+    Raises RefusedError."""
+    from cutesmith_server.page.finding import page_of
+    from cutesmith_server.records import STORE_ERRORS
+
+    try:
+        page = await asyncio.to_thread(page_of, key.path, key.qualname)
+    except STORE_ERRORS as error:
+        raise RefusedError(f"The store of {studio.folder_of(key.path)} cannot be read: {error}.") from None
+    return None if page is None else {"html": page.html, "source": page.source}
 
 
 async def show_job_log(studio: Studio, key: ClassKey) -> None:

@@ -3,16 +3,24 @@ import type { Log } from './log';
 import { classAtCursor, offersAtCursor } from './offers';
 import { CLASS_COMMANDS, PaletteCommand } from './paletteCommands';
 import { type CheckRef, type ClassRef, ServerCommand } from './protocol';
+import type { ReportPanels } from './report/panels';
 import type { Server } from './server';
 import { checksIn } from './target';
 
 type Choose = (editor: vscode.TextEditor) => Promise<ClassRef | undefined>;
 
-export function registerCommands(server: Server, log: Log): vscode.Disposable {
-  const { restartServer, showLog } = PaletteCommand;
+export function registerCommands(server: Server, reports: ReportPanels, log: Log): vscode.Disposable {
+  const { restartServer, showLog, reportHere, exportReport } = PaletteCommand;
   return vscode.Disposable.from(
     ...Object.entries(CLASS_COMMANDS).map(([id, command]) => onClass(server, id, command, classAtCursor)),
     onClass(server, PaletteCommand.checkHere, ServerCommand.check, chooseCheck),
+    vscode.commands.registerCommand(reportHere, async () => {
+      await server.need('a command asked for it');
+      const editor = vscode.window.activeTextEditor;
+      const target = editor && (await classAtCursor(editor));
+      await (target && reports.open(target));
+    }),
+    vscode.commands.registerCommand(exportReport, () => reports.exportActive()),
     vscode.commands.registerCommand(restartServer, () => server.restart('asked by the user')),
     vscode.commands.registerCommand(showLog, () => {
       log.show();

@@ -10,6 +10,7 @@ import { Notices } from './notices';
 import { PaletteCommand } from './paletteCommands';
 import { SelectedInterpreter } from './pythonExtension';
 import { registerReviewCommands } from './review/commands';
+import { ReportPanels } from './report/panels';
 import { ReviewDocuments } from './review/documents';
 import { KernelMarks } from './review/marks';
 import { Server } from './server';
@@ -27,15 +28,17 @@ export function activate(context: vscode.ExtensionContext): void {
   const view = new KernelsView(feed, context.workspaceState);
   const reviews = new ReviewDocuments(started, feed);
   started.review = (target) => reviews.open(target);
+  const reports = new ReportPanels(started, feed);
   context.subscriptions.push(
     log,
     python,
     feed,
     view,
-    registerCommands(started, log),
+    reports,
+    registerCommands(started, reports, log),
     reviews,
     new KernelMarks(context.extensionUri, feed),
-    registerRowCommands(view),
+    registerRowCommands(view, reports),
     registerReviewCommands(),
     showStatus(started, feed),
     python.onDidChange(() => void started.restartIfInterpreterChanged()),

@@ -3,6 +3,8 @@ import { ServerCommand } from './protocol';
 /** The extension's own commands. Their ids differ from the server's, which vscode-languageclient registers itself. */
 export const PaletteCommand = {
   checkHere: 'cutesmith.checkHere',
+  reportHere: 'cutesmith.reportHere',
+  exportReport: 'cutesmith.exportReport',
   restartServer: 'cutesmith.restartServer',
   showLog: 'cutesmith.showLog',
 } as const;
@@ -27,6 +29,7 @@ export const CLASS_COMMANDS: Readonly<Record<string, ServerCommand>> = {
 /** The Kernels view's own commands. */
 export const ViewCommand = {
   open: 'cutesmith.view.open',
+  report: 'cutesmith.view.report',
   dismiss: 'cutesmith.view.dismiss',
   filter: 'cutesmith.view.filter',
   clearFilter: 'cutesmith.view.clearFilter',

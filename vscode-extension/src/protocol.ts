@@ -38,6 +38,9 @@ export const MODULES_REQUEST = 'cutesmith/modules';
 /** Request: a `ClassRef`, answered with a `Proposal`, or null where nothing could be accepted as things are. */
 export const PROPOSAL_REQUEST = 'cutesmith/proposal';
 
+/** Request: a `ClassRef`, answered with a `KernelReport`, or null where no candidate was tried. */
+export const REPORT_REQUEST = 'cutesmith/report';
+
 /** A module class: `class` is its qualified name within the file. */
 export interface ClassRef {
   readonly uri: string;
@@ -107,6 +110,12 @@ export interface Proposal {
   readonly headline: string;
   readonly after: string;
   readonly kernel: { readonly path: string; readonly source: string };
+}
+
+/** A page about a class's kernel; `source` is the path of the file that its links to lines are of. */
+export interface KernelReport {
+  readonly html: string;
+  readonly source: string | null;
 }
 
 /**

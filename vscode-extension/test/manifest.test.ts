@@ -8,6 +8,7 @@ import {
   JOBS_REQUEST,
   MODULES_REQUEST,
   PROPOSAL_REQUEST,
+  REPORT_REQUEST,
   ServerCommand,
   type ServerOptions,
 } from '../src/protocol';
@@ -26,7 +27,7 @@ interface Manifest {
 }
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest;
-const METHODS = [JOBS_REQUEST, JOB_CHANGED, MODULES_REQUEST, PROPOSAL_REQUEST];
+const METHODS = [JOBS_REQUEST, JOB_CHANGED, MODULES_REQUEST, PROPOSAL_REQUEST, REPORT_REQUEST];
 const contributed = manifest.contributes.commands.map((each) => each.command);
 const serverProtocol = readFileSync('../server/cutesmith_server/protocol.py', 'utf8');
 

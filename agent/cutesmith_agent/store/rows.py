@@ -44,6 +44,19 @@ class FinishedJob:
 
 
 @dataclass(frozen=True)
+class JobRow:
+    """A job, however far it came. Times are in seconds since the epoch; no report: it did not come to its end."""
+
+    id: str
+    kind: str
+    state: Literal["running", "done", "cancelled"]
+    class_hash: str | None
+    started: float
+    ended: float | None
+    report: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
 class Decision:
     """What the user did with a proposal. `kernel` is the accepted file's absolute path."""
 

@@ -21,7 +21,7 @@ from cutesmith_agent.store.captures import Captures
 from cutesmith_agent.store.location import file_key
 from cutesmith_agent.store.pruning import Bounds, prune, remove_folders
 from cutesmith_agent.store.reservations import Reservations
-from cutesmith_agent.store.rows import Decision, FinishedJob, JobKey, Transition, Verdict
+from cutesmith_agent.store.rows import Decision, FinishedJob, JobKey, JobRow, Transition, Verdict
 from cutesmith_agent.store.trials import Trials, environment_text
 from cutesmith_evaluator.types import Candidate, Environment
 from cutesmith_evaluator.wire import converter
@@ -195,6 +195,15 @@ class Store:
         if lock := self._locks.pop(job, None):
             lock.close()
         remove_folders(folders)
+
+    def jobs(self, file: str, qualname: str) -> tuple[JobRow, ...]:
+        """All jobs on a class that are kept, the latest first."""
+        rows = self._connection.execute(
+            "SELECT id, kind, state, class_hash, started, ended, report FROM jobs WHERE file = ? AND qualname = ?"
+            " ORDER BY started DESC, rowid DESC",
+            (file_key(file), qualname),
+        )
+        return tuple(JobRow(*row[:-1], json.loads(row[-1]) if row[-1] else None) for row in rows)
 
     def latest(self, file: str, qualname: str, *, kind: str = "optimize") -> FinishedJob | None:
         """The latest finished job of a kind on a class; a check of somebody's kernel offers none. A revalidation counts

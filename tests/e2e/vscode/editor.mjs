@@ -77,6 +77,8 @@ export class Editor {
     const context = await this.browser.newContext({ viewport: { width: 1120, height: 640 } });
     this.page = await context.newPage();
     this.page.setDefaultTimeout(WAIT);
+    this.requests = [];
+    this.page.on('request', (request) => this.requests.push(request.url()));
     const host = `127.0.0.1:${this.port}`;
     const payload = [['openFile', `vscode-remote://${host}${this.workspace}/${file}`]];
     const query = new URLSearchParams({ folder: this.workspace, payload: JSON.stringify(payload) });
@@ -108,6 +110,24 @@ export class Editor {
   /** A row of the Kernels view by what a screen reader says of it. */
   row(text) {
     return this.page.locator('[aria-label="Kernels"] .monaco-list-row').and(this.page.getByLabel(text)).first();
+  }
+
+  /** What the webview that is shown holds. */
+  async webview() {
+    return this.page.frameLocator('iframe.webview').frameLocator('iframe#active-frame');
+  }
+
+  /** The same, to run scripts in. */
+  async webviewFrame() {
+    const outer = await (await this.page.locator('iframe.webview').elementHandle()).contentFrame();
+    return (await outer.locator('iframe#active-frame').elementHandle()).contentFrame();
+  }
+
+  async useTheme(name) {
+    await this.command('Preferences: Color Theme');
+    const row = this.page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first();
+    await this.page.locator('.quick-input-widget input').first().fill(name);
+    await row.click();
   }
 
   /** Waits until the keyboard is in the part of the window with this name. */

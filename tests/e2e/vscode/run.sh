@@ -21,6 +21,7 @@ export CUTESMITH_PYTHON=${CUTESMITH_PYTHON:-$repository/.venv/bin/python}
 export E2E_OUTPUT=${E2E_OUTPUT:-$cache/output}
 export E2E_VSIX=$repository/vscode-extension/cutesmith.vsix
 export E2E_VSCE=$repository/vscode-extension/node_modules/.bin/vsce
+export E2E_AXE=$repository/vscode-extension/node_modules/axe-core/axe.min.js
 export E2E_EXAMPLES=$repository/examples
 export E2E_CACHE=$cache
 
@@ -45,7 +46,7 @@ dpkg -s chromium fonts-dejavu-core >/dev/null 2>&1 || install_browser
 
 rm -rf "$E2E_OUTPUT"
 mkdir -p "$E2E_OUTPUT"
-for scenario in ${*:-main_job kernels_view trust server_life python_extension}; do
+for scenario in ${*:-main_job kernels_view report trust server_life python_extension}; do
   echo "e2e: $scenario"
   # A browser on a busy machine can miss a moment: a scenario that fails gets one more try, and both are shown.
   node "$scenario.mjs" || { echo "e2e: $scenario once more"; node "$scenario.mjs"; }

@@ -1,13 +1,15 @@
 import * as vscode from 'vscode';
 import { ROW_COMMANDS, ViewCommand } from '../paletteCommands';
 import { ServerCommand } from '../protocol';
+import type { ReportPanels } from '../report/panels';
 import type { Row } from './rows';
 import { type KernelsView, placeOf } from './view';
 
-export function registerRowCommands(view: KernelsView): vscode.Disposable {
+export function registerRowCommands(view: KernelsView, reports: ReportPanels): vscode.Disposable {
   return vscode.Disposable.from(
     ...Object.entries(ROW_COMMANDS).map(([id, command]) => onRow(view, id, (row) => runOn(row, command))),
     onRow(view, ViewCommand.open, open),
+    onRow(view, ViewCommand.report, ({ module }) => reports.open({ uri: module.uri, class: module.class })),
     onRow(view, ViewCommand.dismiss, (row) => runOn(row, dismissing(row))),
     vscode.commands.registerCommand(ViewCommand.filter, () => view.chooseFilter()),
     vscode.commands.registerCommand(ViewCommand.clearFilter, () => view.setFilter(undefined)),
