@@ -203,7 +203,10 @@ class Store:
             " ORDER BY started DESC, rowid DESC",
             (file_key(file), qualname),
         )
-        return tuple(JobRow(*row[:-1], json.loads(row[-1]) if row[-1] else None) for row in rows)
+        return tuple(
+            JobRow(id, kind, state, digest, started, ended, json.loads(report) if report else None)
+            for id, kind, state, digest, started, ended, report in rows
+        )
 
     def latest(self, file: str, qualname: str, *, kind: str = "optimize") -> FinishedJob | None:
         """The latest finished job of a kind on a class; a check of somebody's kernel offers none. A revalidation counts
