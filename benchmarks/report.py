@@ -33,10 +33,12 @@ def main() -> None:
     measured = latest(read_lines(RESULTS / "memory_bound.jsonl"))
     overhead = latest(read_lines(RESULTS / "call_overhead.jsonl"))
     level1 = sorted((*kernelbench_cases(), *reducing_cases()), key=lambda case: int(case.name.split()[0]))
+    level2 = sorted((name for name in measured if name.startswith("L2 ")), key=lambda name: int(name.split()[1]))
     verdicts = read_lines(RESULTS / "timing_verdicts.jsonl")  # of every run: each adds trials
     put(
         PAGE,
         kernelbench=times_table(select(measured, (case.name for case in level1))),
+        level2=times_table(select(measured, level2)),
         serving=times_table(select(measured, (case.name for case in serving_cases()))),
         overhead=table(OVERHEAD_HEAD, overhead_row, list(overhead.values())),
         verdicts=table(VERDICTS_HEAD, verdicts_row, list(verdicts)),
