@@ -30,6 +30,7 @@ class Task(nn.Module):
     def __init__(self):
         super().__init__()
         self.linear = nn.Linear(72, 40, dtype=torch.{dtype})
+        self.norm = nn.GroupNorm(4, 40, dtype=torch.{dtype})
 
     def forward(self, a, b):
         return {expression}
@@ -62,6 +63,9 @@ MMA_SYNC = Case("torch.einsum('bik,bjk->bji', a, b)", (2, 20, 40), (2, 70, 40), 
 HALF_LAYER = Case("F.gelu(self.linear(a) + b)", (2, 9, 72), (40,), {"tile_m": 64, "tile_n": 128}, dtype="bfloat16")
 HALF_TURNED = Case("a.T @ b", (72, 136), (72, 16), {"tile_n": 128, "cluster_m": 2}, dtype="float16")
 HALF_ODD = Case("torch.einsum('bik,bjk->bji', a, b)", (2, 20, 701), (2, 21, 701), {"splits": 2}, "sm_80", "float16")
+TRIANGLE = Case("torch.triu(a @ b, 3)", (250, 72), (72, 256), {"tile_n": 128, "tile_k": 64, "cluster_m": 1})
+LOWER = Case("torch.tril(a @ b)", (70, 40), (40, 131), {"tile_m": 64, "tile_n": 64}, "sm_80")
+CHAIN = Case("torch.logsumexp(F.gelu(self.norm(self.linear(a))) + b, dim=1)", (9, 72), (40,), {})
 WIDE = Case("a.T @ b", (67, 13), (67, 11), {"tile_k": 32, "tile_m": 192})
 SHARED_DEPTH = Case("a @ b.T + 1", (20, 1100), (24, 1100), {"splits": 4})
 
@@ -94,9 +98,10 @@ def _with(drafts: tuple[Draft, ...], schedule: dict[str, int]) -> Draft:
     return next(draft for draft in drafts if schedule.items() <= draft.schedule.items())
 
 
-@pytest.mark.parametrize(
-    "case", [LAYER, CLUSTER, MMA_SYNC, HALF_LAYER, HALF_ODD], ids=lambda case: f"{case.dtype} {case.expression}"
-)
+CASES = [LAYER, CLUSTER, MMA_SYNC, HALF_LAYER, HALF_ODD, TRIANGLE, LOWER, CHAIN]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.dtype} {case.expression}")
 def test_no_less_precise_than_eager(worker: Worker, case: Case, tmp_path: Path) -> None:
     with torch.no_grad():
         module, kernel = made(worker, case, tmp_path)

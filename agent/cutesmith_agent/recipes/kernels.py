@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cutesmith_evaluator.types import Graph
 
-from . import turned
+from . import product, turned
 from .contract import Target, Unsupported
 from .library import Call, without_library
 from .lowering import Program, lower
 from .parts import Parts
-from .variants import Variant, check, variants
+from .singles import without_singles
+from .triangles import without_triangle
+from .variants import Variant, check, products_of, variants
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,27 @@ class Kernel:
 
 def kernels_of(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:
     """Best guess first. Raises Unsupported where no kernel computes the graph."""
+    graph = without_singles(graph)
+    if kept := _triangles(graph, target, name):
+        return kept
     rest, calls = without_library(graph)
     program = lower(rest)
     check(program)
     found = tuple(Kernel(program, calls, variant) for variant in variants(program, name, target))
     return (*found, *_channels_last(graph, target, name)) if calls else found
+
+
+def _triangles(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:
+    """Kernels for a product of which a triangle is kept: tiles without a part of it are not computed."""
+    found = without_triangle(graph)
+    if found is None:
+        return ()
+    program = lower(found[0])
+    views = product.views_of(program)
+    if views is None or not views.is_plain:
+        return ()
+    kept = replace(views, triangle=found[1])
+    return tuple(Kernel(program, (), variant) for variant in products_of(kept, name, target))
 
 
 def _channels_last(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:

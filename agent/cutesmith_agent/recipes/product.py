@@ -50,6 +50,10 @@ def constants(views: Views, engine: Engine, schedule: Schedule) -> tuple[tuple[s
         *schedule.constants(),
         ("VECTOR", 4, "values of an access, at most, where tensors start at multiples of 16 bytes"),
     )
+    if views.triangle is not None:
+        kept = f"least column - row of results in the {views.triangle.kind} triangle"
+        kept = kept if views.triangle.kind == "upper" else kept.replace("least", "largest")
+        common = (*common, ("DIAGONAL", views.triangle.diagonal, kept))
     return common if views.is_half else (*common, *_of_splitting(depth))
 
 
@@ -66,17 +70,18 @@ def _of_splitting(depth: int) -> tuple[tuple[str, int, str], ...]:
 def emit(views: Views, engine: Engine, schedule: Schedule, name: str) -> tuple[KernelText, str]:
     """The text, and the fp32 values of workspace it needs."""
     split = schedule.splits > 1
-    finish = finish_of(views.tensors, views.found)
+    finish = finish_of(views.tensors, views.found, views.triangle)
     run = views.run(engine.run, finish.operands)
     sums = engine.half if views.is_half else engine.split
     done = f"finish(total, {engine.through}, first_row, first_column, z, {{tensors}})"
     kernel = placed(placed(engine.kernel, "{states}", sums.states), "{sums}", sums.loop)
+    kernel = placed(kernel, "{skip}", "" if views.triangle is None or views.is_half else engine.skip(views.triangle))
     pieces = (
         f"{engine.imports.rstrip()}\nRUN = {f'{run} if vector > 1 else 1' if run > 1 else 1}  # results of an access",
         product_pack.PACK if views.is_half else _splitting(views),
         product_finish.NEIGHBOURS,
         "\n".join(finish.lines),
-        store_text(finish, tuple(views.column_stride(a) for a in finish.operands)),
+        store_text(finish, tuple(views.column_stride(a) for a in finish.operands), views.triangle),
         "" if views.is_half else product_finish.SETTLE,
         product_finish.PARTIAL if split else _settled(engine.tile, engine.once_more, views),
         _settled(product_finish.COMBINE, product_finish.COMBINE_ONCE_MORE, views) if split else "",

@@ -43,6 +43,7 @@ def {name}_kernel(
     share = -(-(-(-DEPTH // TILE_K)) // SPLITS)
     start = z % SPLITS * share
     chunks = cutlass.min(share, -(-DEPTH // TILE_K) - start)
+    {skip}
 
     smem = cutlass.memory.SmemAllocator()
     swizzle = cute.make_swizzle(2, 4, 3)
@@ -152,6 +153,15 @@ across = cute.ceil_div(columns, TILE_N)
 )
 """
 
+UPPER = """
+if first_column + TILE_N - 1 - first_row < DIAGONAL:
+    chunks = 0
+"""
+LOWER = """
+if first_column - first_row - TILE_M + 1 > DIAGONAL:
+    chunks = 0
+"""
+
 AMPERE = Engine(
     IMPORTS,
     KERNEL,
@@ -165,4 +175,6 @@ AMPERE = Engine(
     run=2,
     whole_stages=True,
     least=(8, 0),
+    upper=UPPER,
+    lower=LOWER,
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from .triangles import Triangle
+
 
 class Schedule(Protocol):
     """How an engine cuts a product into pieces."""
@@ -44,6 +46,11 @@ class Engine:
     run: int  # neighbouring results that a thread has at a time, at most
     whole_stages: bool  # it reads lines of parts, contiguous in depth, up to the end of a stage
     least: tuple[int, int]  # compute capability
+    upper: str  # statements that leave out what a tile without a part of the upper triangle would sum,
+    lower: str  # or of the lower one
+
+    def skip(self, triangle: Triangle) -> str:
+        return self.upper if triangle.kind == "upper" else self.lower
 
 
 def placed(text: str, mark: str, block: str) -> str:

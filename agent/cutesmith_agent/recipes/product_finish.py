@@ -8,8 +8,9 @@ from .accesses import Access, Tensors
 from .contraction import Contraction
 from .ir import Expr
 from .text import Writer, helpers
+from .triangles import Triangle
 
-TAKEN = ("total",)
+TAKEN = ("total", "kept", "result")
 
 
 @dataclass(frozen=True)
@@ -207,7 +208,7 @@ if not numbers:
 """
 
 
-def finish_of(tensors: Tensors, contraction: Contraction) -> Finish:
+def finish_of(tensors: Tensors, contraction: Contraction, triangle: Triangle | None = None) -> Finish:
     """The epilogue's function, one result per output for one sum."""
     own = (contraction.left, contraction.right)
     operands = tuple(a for a in tensors.loads if a.load not in own)
@@ -221,8 +222,12 @@ def finish_of(tensors: Tensors, contraction: Contraction) -> Finish:
     roots: tuple[Expr, ...] = tuple(a.store.expr for a in tensors.stores if a.store is not None)
     writer.count(roots)
     results = [writer.write(root) for root in roots]
+    if triangle is not None:
+        writer.lines.append(f"result = {results[0]}")
+        results = ["result if kept else cutlass.Float32(0)"]
     body = [*writer.lines, f"return {', '.join(results)}"]
     parameters = ", ".join(f"{name}: cutlass.Float32" for name in ("total", *names))
+    parameters += ", kept: cutlass.Boolean" if triangle is not None else ""
     lines = (
         *helpers(body),
         "@cute.jit",
@@ -234,7 +239,7 @@ def finish_of(tensors: Tensors, contraction: Contraction) -> Finish:
     return Finish(lines, operands, tensors.stores)
 
 
-def store_text(finish: Finish, column_strides: tuple[int, ...]) -> str:
+def store_text(finish: Finish, column_strides: tuple[int, ...], triangle: Triangle | None = None) -> str:
     """`column_strides`: each operand's, from one column to the next; -1 where that is not one number."""
     names = [a.gmem for a in finish.outputs]
     values = [f"values_{k}" for k in range(len(names))] if len(names) > 1 else ["values"]
@@ -244,6 +249,8 @@ def store_text(finish: Finish, column_strides: tuple[int, ...]) -> str:
         read, argument = _read(access, stride)
         made += read
         arguments.append(f"{argument}.to(cutlass.Float32)")
+    if triangle is not None:
+        arguments.append(f"column + i - row {triangle.sign} DIAGONAL")
     stores = []
     for value, gmem in zip(values, names, strict=True):
         stores.append(f"    vectors = cute.zipped_divide({gmem}[row, None, batch], (width,))")

@@ -82,10 +82,12 @@ def {name}_kernel(
             )
             filling = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, STAGES)
             for work in cutlass.range(cluster, works, clusters, unroll=1):
-                m, n, z = place(work, down, across)
-                m, n, batch = m * CLUSTER_M + my_row, n * CLUSTER_N + my_column, z // SPLITS
+                below, beside, z = place(work, down, across)
+                m, n, batch = below * CLUSTER_M + my_row, beside * CLUSTER_N + my_column, z // SPLITS
                 start = z % SPLITS * share
-                for chunk in cutlass.range(start, cutlass.min(start + share, chunks), unroll=1):
+                end = cutlass.min(start + share, chunks)
+                {skip}
+                for chunk in cutlass.range(start, end, unroll=1):
                     pipe.producer_acquire(filling)
                     full = pipe.producer_get_barrier(filling)
                     for part in cutlass.range_constexpr(PARTS):
@@ -107,10 +109,11 @@ def {name}_kernel(
         reading = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
         {states}
         for work in cutlass.range(cluster, works, clusters, unroll=1):
-            m, n, z = place(work, down, across)
-            first_row, first_column = (m * CLUSTER_M + my_row) * TILE_M, (n * CLUSTER_N + my_column) * TILE_N
+            below, beside, z = place(work, down, across)
+            first_row, first_column = (below * CLUSTER_M + my_row) * TILE_M, (beside * CLUSTER_N + my_column) * TILE_N
             start = z % SPLITS * share
             end = cutlass.min(start + share, chunks)
+            {skip}
             {sums}
             {finish}
 """
@@ -227,6 +230,18 @@ def tma_loads(parts, layout, lines, receivers):
     return cpasync.make_tiled_tma_atom(op, parts, one, (lines, TILE_K), num_multicast=receivers)
 '''
 
+# Of all blocks of a cluster alike. A depth of one chunk goes without.
+UPPER = """
+if cutlass.const_expr(chunks > 1):
+    if (beside + 1) * CLUSTER_N * TILE_N - 1 - below * CLUSTER_M * TILE_M < DIAGONAL:
+        end = start
+"""
+LOWER = """
+if cutlass.const_expr(chunks > 1):
+    if beside * CLUSTER_N * TILE_N - (below + 1) * CLUSTER_M * TILE_M + 1 > DIAGONAL:
+        end = start
+"""
+
 HOPPER = Engine(
     IMPORTS,
     KERNEL,
@@ -240,4 +255,6 @@ HOPPER = Engine(
     run=4,
     whole_stages=False,
     least=(9, 0),
+    upper=UPPER,
+    lower=LOWER,
 )

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from .accesses import Access, Tensors, cute_type, pointer
 from .contraction import Contraction
+from .geometry import output_spec
 from .ir import Load
 from .layout import Shapes, nested, vector_width
 from .lowering import Program, Store
+from .triangles import Triangle
 
 GROUPS = ("rows", "columns", "batches")
 
@@ -21,6 +23,16 @@ class Views:
     found: Contraction
     tensors: Tensors
     shapes: Shapes
+    triangle: Triangle | None = None  # of the results, that forward keeps
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether rows and columns are those of the only result, each with one stride."""
+        sizes = tuple(self.size(group) for group in ("rows", "columns"))
+        (store, *others) = self.program.stores
+        strides = [self.found.modes(self.program, store.strides, self.factors(group)).pairs for group in GROUPS[:2]]
+        shape = output_spec(self.program.graph, self.program.graph.outputs[0]).shape
+        return not others and shape[-2:] == sizes and strides == [((sizes[0], sizes[1]),), ((sizes[1], 1),)]
 
     @property
     def left(self) -> Access:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 from cutesmith_evaluator.types import Finding, Graph, Inspection
 
@@ -11,6 +12,7 @@ from .contract import Draft, Proposal, Target, Unsupported
 from .file import write
 from .kernels import Kernel, kernels_of
 from .library import Call
+from .steps import StepCall
 from .text import kernel_name
 
 
@@ -37,10 +39,17 @@ def _in_several(graph: Graph, inspection: Inspection, target: Target) -> list[Dr
 
 
 def _draft(kernel: Kernel, earlier: tuple[Call, ...], inspection: Inspection, target: Target) -> Draft:
-    parts = kernel.parts(earlier)
+    parts = replace(kernel.parts(earlier), title=_title(kernel, earlier))
     source = write(kernel.program, inspection, target, parts)
     before = {name: value for call in earlier for name, value in call.schedule.items()}
-    return Draft(source, before | kernel.schedule, kernel.variant.title)
+    return Draft(source, before | kernel.schedule, parts.title)
+
+
+def _title(kernel: Kernel, earlier: tuple[Call, ...]) -> str:
+    """The last kernel's, and what earlier ones say of the arithmetic of products."""
+    titles = [call.title for call in earlier if isinstance(call, StepCall)]
+    said = dict.fromkeys(title.partition(": ")[2] for title in titles if "product" in title)
+    return " ".join((kernel.variant.title, *(f"Before: {each}" for each in said)))
 
 
 def _name(target: Target) -> str:

@@ -29,6 +29,7 @@ class StepCall:
     schedule: dict[str, int] = field(default_factory=dict)
     ops: tuple[str, ...] = ()  # of the graph
     memory_format: None = None
+    title: str = ""  # one sentence: what the kernel does
 
     def lines(self, names: dict[str, str], turned: GraphInput | None) -> list[str]:
         operands = ", ".join(names[operand.name] for operand in self.operands)
@@ -58,4 +59,5 @@ def step_of(kernel: Kernel, live: GraphInput, number: int) -> StepCall:
         (f"_compiled_{number}", *([f"_compiled_turn_{number}"] if parts.turn else [])),
         {f"{key}_{number}": value for key, value in kernel.schedule.items()},
         tuple(node.op for node in kernel.program.graph.nodes),
+        title=parts.title,
     )

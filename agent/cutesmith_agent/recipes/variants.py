@@ -102,7 +102,7 @@ def variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
         return
     views = product.views_of(program)
     if views is not None:
-        yield from _products(views, name, target)
+        yield from products_of(views, name, target)
         return
     columns = ("COLUMNS", program.columns, "elements of a row")
     if scan_rows.applies(program):
@@ -142,7 +142,7 @@ def _nested(program: Program, name: str, target: Target) -> Iterator[Variant]:
             yield replace(each, constants=(*each.constants, nested.THREADS), text=text, title=title, scratch=scratch)
 
 
-def _products(views: Views, name: str, target: Target) -> Iterator[Variant]:
+def products_of(views: Views, name: str, target: Target) -> Iterator[Variant]:
     if target.ieee and not views.is_half:
         raise Unsupported('no recipe covers matrix products in fp32 arithmetic alone, as precision = "ieee" asks')
     accuracy = "summed in fp32" if views.is_half else "at fp32 accuracy through fp16 splits"
