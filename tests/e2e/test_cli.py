@@ -296,6 +296,7 @@ def test_ctrl_c_ends_the_jobs_processes(project, monkeypatch):
     _, stderr = process.communicate(timeout=15)
     assert process.returncode == 130
     assert b"Traceback" not in stderr
+    assert b"Interrupted: what was tried is kept, and the same command goes on from there.\n" in stderr
     assert [pid for pid in started if Path(f"/proc/{pid}").exists()] == []
 
 

@@ -14,7 +14,7 @@ from cutesmith_server.version import VERSION
 
 _EXITS = (
     "Exit status: 0 a usable kernel, or done; 4 compiled but not run; 5 a reference waits for your approval; "
-    "3 no kernel, or refused; 2 a usage error or unusable input."
+    "3 no kernel, or refused; 2 a usage error or unusable input; 130 after Ctrl-C."
 )
 
 

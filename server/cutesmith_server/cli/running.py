@@ -17,15 +17,18 @@ if TYPE_CHECKING:
 
     from cutesmith_agent.job import Job
 
+_INTERRUPTED = "Interrupted: what was tried is kept, and the same command goes on from there."
 _End = tuple[Done, ConsentAsked | None]
 
 
 def run_job(job: Job, *, quiet: bool, waits: bool = True) -> tuple[Done, ConsentAsked | None]:
     """The job's end, and what the user must agree to before there can be a better one. `waits`: for its device.
 
-    Ctrl-C ends its processes first. Raises RefusedError when the agent dies, or the device is not to be had."""
+    Ctrl-C ends its processes first. Raises RefusedError then, when the agent dies, or the device is not to be had."""
     try:
         return asyncio.run(_quietly(job, waits) if quiet else _shown(job, waits))
+    except KeyboardInterrupt:
+        raise RefusedError(_INTERRUPTED, exit=130) from None
     except OSError as error:
         raise RefusedError(f"The agent process could not be started: {error}.") from None
 
