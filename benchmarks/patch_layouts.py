@@ -91,10 +91,16 @@ def windows(block: Block, draw: random.Random) -> Case:
 
 
 def numbered(block: Block, draw: random.Random) -> Case:
-    """Copied with the line numbers of the prompt."""
-    mark = draw.choice(("| ", "|", ": ", "\t"))
+    """Copied with the line numbers of the prompt, on each line or (None) with the margin that numbers every fifth."""
+    mark = draw.choice(("| ", "|", ": ", "\t", None, None, None))
+
+    def margin(number: int) -> str:
+        if mark is not None:
+            return f"{number:4d}{mark}"
+        return f"{number:4d}| " if number % 5 == 0 else " " * 6
+
     find, new = (
-        [f"{block.first + 1 + n:4d}{mark}{line}" for n, line in enumerate(lines)] for lines in (block.old, block.new)
+        [f"{margin(block.first + 1 + n)}{line}" for n, line in enumerate(lines)] for lines in (block.old, block.new)
     )
     return made(block, block.change(find, new if draw.random() < 0.5 else None))
 

@@ -1,7 +1,7 @@
 """What one full loop costs: tokens read anew, tokens found in the cache, dollars. `-s` prints the figures
 of docs/agent.md.
 
-The kernel is a real one (a recipe's masked softmax, 266 lines). Tokens are counted by length: 3.5 characters each.
+The kernel is a real one (a recipe's masked softmax, 266 lines). Tokens are counted as `scripted_messages.tokens` does.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def test_a_chain_is_told_what_helps_its_dearest_part() -> None:
 
 
 def test_a_listing_counts_from_one_and_marks_lines() -> None:
-    assert listing("a\nb\n", frozenset({2})) == "   1| a\n   2> b"
+    assert listing("a\nb\n" * 3, frozenset({2})) == "      a\n   2> b\n      a\n      b\n   5| a\n      b"
 
 
 LINES = st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=40)

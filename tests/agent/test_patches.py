@@ -243,3 +243,29 @@ def test_whatever_is_sent_the_answer_is_a_result(changes: list[tuple[str, str]],
             assert "Nothing was changed" in result.text or "changes nothing" in result.text
         else:
             compile(result.source, "x", "exec", flags=0x400)
+
+
+MARGIN = """\
+      def scale(x):
+          y = x * 2
+   5|     z = y + 1
+          return z
+"""
+BARE = "a = 1\n\ndef scale(x):\n    y = x * 2\n    z = y + 1\n    return z\n"
+
+
+@pytest.mark.parametrize(
+    "new",
+    ["      def scale(x):\n   5|     return x * 2 + 1\n", "def scale(x):\n    return x * 2 + 1\n"],
+    ids=["with the margin", "without it"],
+)
+def test_lines_that_were_copied_with_a_listings_margin_find_their_place(new: str):
+    done = patches.apply(BARE, patches.parse({"summary": "s", "edits": [{"find": MARGIN, "replace": new}]}))
+    assert isinstance(done, Applied)
+    assert done.source == "a = 1\n\ndef scale(x):\n    return x * 2 + 1\n"
+
+
+def test_new_lines_that_may_or_may_not_have_the_margin_are_refused():
+    new = "         return 0\n"  # as deep as no line of the file, with or without it
+    patch = patches.parse({"summary": "s", "edits": [{"find": MARGIN, "replace": new}]})
+    assert isinstance(patches.apply(BARE, patch), Refused)

@@ -22,6 +22,8 @@ from cutesmith_agent.source.positions import Span
 
 # As prompts put before lines: a blank after the mark may be theirs or the line's own.
 _NUMBERS = tuple(re.compile(rf"[ \t]*\d+[ \t]*(?:(?:[|│→]|:(?!=)){blank}|\t)") for blank in (" ", ""))
+_NUMBERED = re.compile(r"[ \d]{3}\d[|>] ")  # a line of a listing
+_MARGIN = re.compile(rf"{_NUMBERED.pattern}| {{6}}")
 _CLOSE = 2  # lines by which a line number that is right may still be off
 
 
@@ -37,9 +39,10 @@ def place(text: Text, change: Change) -> Edit | Unplaced:
     """The edit that a change comes to in this file."""
     result = _place(text, _normal(change))
     bare = [_normal(each) for number in _NUMBERS if (each := _without_numbers(change, number))]
-    if isinstance(result, Edit) or result.spans or not bare:
+    if isinstance(result, Edit) or len(result.spans) > 1 or not bare:
         return result
-    return _place(text, next((each for each in bare if f"\n{each.find}" in text.text), bare[0]))
+    found = _place(text, next((each for each in bare if f"\n{each.find}" in text.text), bare[0]))
+    return found if isinstance(found, Edit) or not result.spans else result
 
 
 def _normal(change: Change) -> Change:
@@ -55,12 +58,45 @@ def _normal(change: Change) -> Change:
 def _without_numbers(change: Change, number: re.Pattern[str]) -> Change | None:
     """The change without the line numbers of the prompt before its lines; None where it has none."""
     if not all(number.match(line) for line in change.find.splitlines() if line.strip()):
-        return None
+        return _without_margin(change)
     find, new = (
         "".join(number.sub("", line, count=1) for line in text.splitlines(keepends=True))
         for text in (change.find, change.replace)
     )
     return replace(change, find=find, replace=new) if find.strip() else None
+
+
+def _without_margin(change: Change) -> Change | None:
+    """The change without the margin in which a listing numbers some lines; None where a line lacks it, or where it is
+    open whether the new lines have it, too."""
+    find = _marginless(change.find)
+    if find is None:
+        return None
+    new = _marginless(change.replace)
+    is_numbered = any(map(_NUMBERED.match, change.replace.splitlines()))
+    if new is None:
+        return None if is_numbered else replace(change, find=find)
+    if is_numbered or _is_like(new, change.replace, find):
+        return replace(change, find=find, replace=new)
+    return replace(change, find=find) if _is_like(change.replace, new, find) else None
+
+
+def _is_like(one: str, other: str, find: str) -> bool:
+    """Whether the one has more lines of `find` than the other, or as many and its indentation."""
+    same = [len({*find.splitlines()} & {*text.splitlines()} - {""}) for text in (one, other)]
+    return same[0] > same[1] or (same[0] == same[1] and _indent(one) == _indent(find))
+
+
+def _marginless(text: str) -> str | None:
+    """None where a line that is not blank lacks the margin."""
+    lines = text.splitlines(keepends=True)
+    has_one = all(_MARGIN.match(line) for line in lines if line.strip())
+    return "".join(_MARGIN.sub("", line, count=1) for line in lines) if has_one else None
+
+
+def _indent(text: str) -> int:
+    """Blanks that all lines begin with."""
+    return min((len(line) - len(line.lstrip(" ")) for line in text.splitlines() if line.strip()), default=0)
 
 
 def _place(text: Text, change: Change) -> Edit | Unplaced:

@@ -10,6 +10,7 @@ from cutesmith_evaluator.types import Candidate, Finding
 
 _MOST_FINDINGS = 6
 _LONGEST = 1_500  # characters of one finding
+_MARGIN, _NUMBERED = 6, 5  # columns of a listing; of its lines, each so many has its number
 
 
 def enclosed(text: str) -> str:
@@ -18,9 +19,16 @@ def enclosed(text: str) -> str:
 
 
 def listing(source: str, marked: frozenset[int] = frozenset()) -> str:
-    """The file with line numbers, as `patches` shows it; lines that findings name are marked."""
-    lines = source.rstrip("\n").split("\n")
-    return "\n".join(f"{number:4d}{'>' if number in marked else '|'} {line}" for number, line in enumerate(lines, 1))
+    """The file in a margin of six columns, as `patches` reads it. Every fifth line has its number there (on each, they
+    would take a sixth of the listing's tokens), and so have those that findings name, which are marked."""
+    lines = enumerate(source.rstrip("\n").split("\n"), 1)
+    return "\n".join(f"{_margin(number, number in marked)}{line}" for number, line in lines)
+
+
+def _margin(number: int, is_marked: bool) -> str:
+    if is_marked:
+        return f"{number:4d}> "
+    return f"{number:4d}| " if number % _NUMBERED == 0 else " " * _MARGIN
 
 
 def verdict(candidate: Candidate, root: Path) -> str:
