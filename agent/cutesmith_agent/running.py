@@ -61,13 +61,18 @@ def run_job(
         report = _report(job, shop)
     except sqlite3.Error as error:
         root = workspace_root(job.file)
-        message = f"The store of {root} cannot be written ({error}): free it or its disk, and run the job again."
-        report = _unusable(job, (Finding("store", message),))
+        report = _unusable(job, (Finding("store", _store_words(root, error)),))
     except OSError as error:
         report = _unusable(job, (Finding("file-error", _words(error)),))
     report = report.scrubbed(shop.scrubber)
     emit({"event": "done", "report": report.to_json(), "exit": report.exit})
     return report
+
+
+def _store_words(root: Path, error: sqlite3.Error) -> str:
+    if isinstance(error, sqlite3.DataError):
+        return f"The store of {root} cannot be used ({error}): move its .cutesmith away, and run the job again."
+    return f"The store of {root} cannot be written ({error}): free it or its disk, and run the job again."
 
 
 def _words(error: OSError) -> str:

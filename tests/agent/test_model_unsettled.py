@@ -15,10 +15,12 @@ from typing import Any
 
 import pytest
 
+from cutesmith_agent.llm import terms
 from cutesmith_agent.llm.catalogue import known
 from cutesmith_agent.llm.port import Usage
 from cutesmith_agent.llm.settings import Wish
 from cutesmith_agent.store.reservations import Reservation
+from cutesmith_agent.trajectories import trajectories
 from model_rig import ModelRig, make_model_rig, written
 from scripted_evaluator import Script
 from scripted_messages import Act, Drip, Fail, Gone, Overloaded, ScriptedMessages
@@ -104,7 +106,8 @@ def test_what_ends_before_it_begins_is_spent_where_the_model_may_have_worked(
     model: ModelRig, act: Act, counts: bool
 ) -> None:
     model.retries = 0
-    report = model.run([act, written(GOOD)], job=replace(model.job, model=Wish(max_minutes=0.03)))
+    minutes = 0.03 if isinstance(act, Drip) else 5  # only that never ends by itself
+    report = model.run([act, written(GOOD)], job=replace(model.job, model=Wish(max_minutes=minutes)))
     used = report["model"]
     assert (used is not None and used["uncached"] > 20_000) is counts
     assert (used is not None and used["dollars"] > 0.1) is counts
@@ -114,6 +117,35 @@ def test_a_server_that_cannot_be_reached_costs_nothing(model: ModelRig) -> None:
     model.retries = 0
     assert model.run_at("http://127.0.0.1:9")["model"] is None
     assert unsettled(model) == []
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [("calls", "reply"), ("calls", "prompt"), ("calls", "outcome"), ("prompt_parts", "text"), ("trials", "record")],
+)
+def test_a_row_that_makes_no_sense_ends_a_resumed_job_with_a_sentence(model: ModelRig, table: str, column: str) -> None:
+    """Nothing is asked on a guess of what was spent; other jobs, and what was accepted, are not touched."""
+    job = replace(model.job, again=True, model=Wish(max_rounds=1))
+    model.run([written(GOOD)], job=job)
+    with model.store() as store:
+        database = store.folder / "store.sqlite"
+    for value in ("{", b"\xff\xfe"):
+        if column == "text" and isinstance(value, str):
+            continue  # any text may be a part of a prompt
+        with closing(sqlite3.connect(database)) as rows:
+            rows.execute(f"UPDATE {table} SET {column} = ?", (value,))
+            rows.commit()
+        report = model.run([written(GOOD)], job=job)
+        assert model.requests == []
+        (finding,) = [each for each in report["findings"] if each["kind"] == "store"]
+        assert finding["message"].startswith(f"The store of {model.root} cannot be used (it is damaged: a row of ")
+        if table != "trials":
+            with model.store() as store, pytest.raises(sqlite3.DataError):
+                list(trajectories(store, model.root, None, None))
+
+
+def test_an_agreement_that_makes_no_sense_is_none() -> None:
+    assert terms.read("{") == terms.read("[]") == terms.read("null") == {}
 
 
 def _calls(model: ModelRig) -> list[dict[str, Any]]:

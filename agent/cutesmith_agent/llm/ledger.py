@@ -10,6 +10,7 @@ from cutesmith_agent.llm.budget import Budget, most_tokens
 from cutesmith_agent.llm.port import ChatModel, ModelUnavailableError, OnProgress, Part, Prompt, Reply, ToolCall, Usage
 from cutesmith_agent.secrets import Scrubber
 from cutesmith_agent.store.calls import Call, Outcome
+from cutesmith_agent.store.reading import reading
 from cutesmith_agent.store.reservations import Reservation
 from cutesmith_agent.store.store import Store
 
@@ -25,11 +26,13 @@ class Ledger:
         self._answered: dict[str, deque[tuple[int, Call]]] = {}
         self._unlinked: list[int] = []
         self.last = 0  # the number of the last call
-        for number, call in store.calls.of(job):
-            self._answered.setdefault(call.digest, deque()).append((number, call))
-            budget.spend(_reply(call).usage)
-        for reserved in store.reservations.of(job):
-            budget.spend(Usage(**reserved.usage))
+        with reading("calls"):
+            for number, call in store.calls.of(job):
+                self._answered.setdefault(call.digest, deque()).append((number, call))
+                budget.spend(_reply(call).usage)
+        with reading("reservations"):
+            for reserved in store.reservations.of(job):
+                budget.spend(Usage(**reserved.usage))
 
     @property
     def model(self) -> str:

@@ -51,4 +51,9 @@ def text(asked: Terms) -> str:
 
 
 def read(stored: str) -> Terms:
-    return json.loads(stored)
+    """Nothing, where that is no text of ours: the user is then asked again."""
+    try:
+        found = json.loads(stored)
+    except (ValueError, TypeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

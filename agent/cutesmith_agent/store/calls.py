@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from cutesmith_agent.store.reading import reading
+
 Kind = Literal["unusable", "declined", "plan", "candidate", "reference", "checks", "unclear"]
 
 
@@ -86,6 +88,7 @@ class Calls:
         text = json.dumps(asdict(outcome))
         self._connection.execute("UPDATE calls SET outcome = ? WHERE number = ?", (text, number))
 
+    @reading("calls")
     def of(self, job: str) -> tuple[tuple[int, Call], ...]:
         """A job's calls with their numbers, in the order they were made."""
         parts = dict(self._connection.execute("SELECT digest, text FROM prompt_parts WHERE job = ?", (job,)))
@@ -110,7 +113,10 @@ def _call(row: Sequence[Any], parts: dict[str, str]) -> Call:
     digest, purpose, model, prompt, reply, dollars, seconds, candidate, outcome = row
     texts = tuple(parts[each] for each in json.loads(prompt))
     amounts = None if outcome is None else Outcome(**json.loads(outcome))
-    return Call(digest, purpose, model, texts, json.loads(reply), dollars, seconds, candidate, amounts)
+    data = json.loads(reply)
+    if not isinstance(data, dict) or not all(isinstance(each, str) for each in (digest, purpose, model, *texts)):
+        raise TypeError
+    return Call(digest, purpose, model, texts, data, dollars, seconds, candidate, amounts)
 
 
 def _digest(text: str) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cutesmith_agent.store.location import file_key
+from cutesmith_agent.store.reading import reading
 from cutesmith_evaluator.text import printable
 
 _LONGEST = 160  # characters of a signature in words
@@ -82,6 +83,7 @@ class Captures:
             "INSERT OR REPLACE INTO captures (file, qualname, record, at) VALUES (?, ?, ?, ?)", rows
         )
 
+    @reading("captures")
     def of(self, file: str, qualname: str | None = None) -> tuple[Capture, ...]:
         """Of a file's classes, or of one."""
         rows = self._connection.execute(

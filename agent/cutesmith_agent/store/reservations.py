@@ -7,6 +7,8 @@ import sqlite3
 import time
 from dataclasses import dataclass
 
+from cutesmith_agent.store.reading import reading
+
 
 @dataclass(frozen=True)
 class Reservation:
@@ -38,6 +40,7 @@ class Reservations:
         """The call cost nothing."""
         self._connection.execute("DELETE FROM reservations WHERE number = ?", (number,))
 
+    @reading("reservations")
     def of(self, job: str) -> tuple[Reservation, ...]:
         """Those of a job that are not settled, in the order they were made."""
         rows = self._connection.execute(

@@ -20,6 +20,7 @@ from cutesmith_agent.store.calls import Calls
 from cutesmith_agent.store.captures import Captures
 from cutesmith_agent.store.location import file_key
 from cutesmith_agent.store.pruning import Bounds, prune, remove_folders
+from cutesmith_agent.store.reading import reading
 from cutesmith_agent.store.reservations import Reservations
 from cutesmith_agent.store.rows import Decision, FinishedJob, JobKey, JobRow, Transition, Verdict
 from cutesmith_agent.store.trials import Trials, environment_text
@@ -171,6 +172,7 @@ class Store:
                 (job, candidate.id, str(path), environment_text(environment), record),
             )
 
+    @reading("candidates")
     def candidates(self, job: str, environment: Environment | None = None) -> tuple[Candidate, ...]:
         """A job's candidates in the order they were first saved; with an environment, those judged in it."""
         rows = self._connection.execute(
@@ -196,6 +198,7 @@ class Store:
             lock.close()
         remove_folders(folders)
 
+    @reading("jobs")
     def jobs(self, file: str, qualname: str) -> tuple[JobRow, ...]:
         """All jobs on a class that are kept, the latest first."""
         rows = self._connection.execute(
@@ -208,6 +211,7 @@ class Store:
             for id, kind, state, digest, started, ended, report in rows
         )
 
+    @reading("jobs")
     def latest(self, file: str, qualname: str, *, kind: str = "optimize") -> FinishedJob | None:
         """The latest finished job of a kind on a class; a check of somebody's kernel offers none. A revalidation counts
         as the job whose kernel it proved again; one that failed leaves things as they were."""
@@ -219,6 +223,7 @@ class Store:
         ).fetchone()
         return FinishedJob(row[0], row[1], row[2], json.loads(row[3]), row[4]) if row else None
 
+    @reading("candidates")
     def known(self, candidate: str) -> Candidate | None:
         """What was last found out about a source, in whatever job."""
         row = self._connection.execute(
@@ -245,6 +250,7 @@ class Store:
         ).fetchone()
         return bool(known)
 
+    @reading("candidates")
     def verdicts(self, candidate: str, file: str, qualname: str) -> tuple[Verdict, ...]:
         """What finished jobs on a class found of a source, the latest first."""
         rows = self._connection.execute(

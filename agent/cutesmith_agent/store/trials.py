@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cutesmith_agent.store.reading import reading
 from cutesmith_evaluator.types import Candidate, Environment
 from cutesmith_evaluator.wire import converter
 
@@ -41,6 +42,7 @@ class Trials:
             (self._record(told.candidate), told.seconds, job, told.candidate.id),
         )
 
+    @reading("trials")
     def of(self, job: str, environment: Environment) -> dict[str, Told]:
         """By the candidate's id: those that were judged in this environment."""
         rows = self._connection.execute(
@@ -49,6 +51,7 @@ class Trials:
         )
         return {id: Told(self._candidate(record), seconds) for id, record, seconds in rows}
 
+    @reading("trials")
     def profile(self, job: str, candidate: str, environment: Environment) -> Told | None:
         """A candidate with its profile; None where it has none from this environment."""
         row = self._connection.execute(
