@@ -9,6 +9,7 @@ import pytest
 
 from cutesmith_evaluator.client import Worker
 from cutesmith_evaluator.types import Compilation, Task
+from judged_candidates import honest
 
 ARCHS = ("sm_90a", "sm_80", "sm_100a")
 
@@ -180,6 +181,12 @@ def test_a_warm_up_that_compiles_nothing(compile_changed: Callable[..., Compilat
     compilation = compile_changed("def warm_up(module, x):\n    _compiled()", "def warm_up(module, x):\n    pass")
     assert [finding.kind for finding in compilation.findings] == ["nothing-compiled"]
     assert not compilation.ok
+
+
+def test_a_file_without_kernels_has_nothing_to_compile(worker: Worker):
+    view = next(each for each in honest() if each.name == "a_view_is_all")
+    compilation = worker.compile(view.task, view.path, ["sm_90a"])
+    assert (compilation.ok, compilation.findings, compilation.resources) == (True, (), ())
 
 
 MODEL_NEW = """

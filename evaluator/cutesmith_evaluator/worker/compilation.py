@@ -6,7 +6,7 @@ import ast
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from cutesmith_evaluator.worker import dsl
 from cutesmith_evaluator.worker.candidate import KernelBenchCandidate, LoadedCandidate, load_candidate
 from cutesmith_evaluator.worker.cubin import kernels_of
 from cutesmith_evaluator.worker.failures import TaskError, finding_of
+from cutesmith_evaluator.worker.observed import declared
 from cutesmith_evaluator.worker.reference import Reference, load_reference
 from cutesmith_evaluator.worker.tracing import Subject, faking, prepare
 
@@ -75,7 +76,7 @@ def _for_arch(path: Path, reference: Reference, subject: Subject, arch: str, pro
         if finding.severity == "error" or not compiles.done:
             return _Result(findings=(finding,))
     elif not compiles.done:
-        return _Result(findings=(_nothing_compiled(candidate),))
+        return _Result(findings=tuple(_nothing_compiled(candidate)))
     return _Result(
         seconds=max(each.seconds for each in compiles.done),
         resources=tuple(use for each in compiles.done for use in _resources(each, arch, path)),
@@ -121,11 +122,15 @@ def _needs_device(candidate: LoadedCandidate) -> Finding:
     return Finding("needs-device", message, None, str(candidate.path), "information")
 
 
-def _nothing_compiled(candidate: LoadedCandidate) -> Finding:
+def _nothing_compiled(candidate: LoadedCandidate) -> Iterator[Finding]:
+    """None where there is nothing to compile: a view needs no kernel."""
     if isinstance(candidate, KernelBenchCandidate):
-        return _needs_device(candidate)
-    message = f"warm_up in {candidate.path.name} compiles nothing through cute.compile; let it compile every kernel."
-    return Finding("nothing-compiled", message, None, str(candidate.path))
+        yield _needs_device(candidate)
+    elif declared(candidate.path).has_kernels:
+        message = (
+            f"warm_up in {candidate.path.name} compiles nothing through cute.compile; let it compile every kernel."
+        )
+        yield Finding("nothing-compiled", message, None, str(candidate.path))
 
 
 def _resources(compiled: dsl.Compiled, arch: str, path: Path) -> list[Resources]:
