@@ -22,7 +22,9 @@ def worker() -> Iterator[Worker]:
         yield made
 
 
-@pytest.mark.parametrize(("name", "draft"), [("PointwiseTail", -1), ("NormTail", 0), ("LeastChannel", -1)])
+@pytest.mark.parametrize(
+    ("name", "draft"), [("PointwiseTail", -1), ("NormTail", 0), ("LeastChannel", -1), ("PooledTail", -1)]
+)
 def test_a_tail_is_right_and_says_what_is_not_its_own(name: str, draft: int, worker: Worker, tmp_path: Path) -> None:
     task = Task(str(MODULES), name)
     source = propose(worker.inspect(task), Target(name, Path(task.file), "sm_90a")).drafts[draft].source

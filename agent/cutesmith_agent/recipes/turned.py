@@ -10,15 +10,17 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from . import turned_pools
 from .accesses import Access, Tensors, pointer, tensors_of
-from .contract import Unsupported
 from .ir import Expr, Load
 from .layout import ITEMSIZE, coalesce, layout_text
 from .lowering import Program
-from .pointwise import KernelText, Operand, maths, operands_of, parameters
+from .pointwise import KernelText, Operand, maths, operands_of, parameters, pools_of
+from .strip_text import Element
+from .strips import element_of
 from .text import loads_of
 
-Kind = Literal["turned", "of a channel", "in order", "single"]
+Kind = Literal["turned", "pooled", "of a channel", "in order", "single"]
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,11 @@ def applies(program: Program) -> bool:
     """Whether some operand lies with its channels innermost and all else is in order, or the same for a channel."""
     if program.has_reductions or len(program.sizes) < 3 or len(program.stores) != len(program.graph.outputs):
         return False
-    loads = loads_of(tuple(s.expr for s in program.stores))
-    kinds = [_kind(program, load) for load in loads]
+    roots = tuple(s.expr for s in program.stores)
+    pools = pools_of(roots)
+    if len(pools) > 1 or not all(turned_pools.fits(program, pool) for pool in pools):
+        return False
+    kinds = ["turned" if any(p.load is load for p in pools) else _kind(program, load) for load in loads_of(roots)]
     stores = all(tuple(s.strides) == _in_order(program) and s.offset == 0 for s in program.stores)
     return "turned" in kinds and None not in kinds and stores
 
@@ -97,9 +102,9 @@ def emit(program: Program, name: str, *, fast: bool) -> KernelText:
     tensors = tensors_of(program, loads_of(roots))
     operands = operands_of(roots, tensors)
     planes = Planes.of(program)
-    turned = [o for o in operands if _of(program, o) == "turned"]
-    if any(o.pool is not None for o in operands):
-        raise Unsupported("no recipe covers windows of a tensor with its channels innermost")
+    turned = [o for o in operands if _of(program, o) in ("turned", "pooled")]
+    pool = next((o.pool for o in operands if o.pool is not None), None)
+    element = element_of(pool, tensors, fast=fast) if pool is not None else None
     lines = (
         f"CHANNELS_IN_ALL, POSITIONS_IN_ALL = {planes.channels}, {planes.positions}  # of a result",
         "TILES = (-(-POSITIONS_IN_ALL // POSITIONS), -(-CHANNELS_IN_ALL // CHANNELS))",
@@ -109,7 +114,8 @@ def emit(program: Program, name: str, *, fast: bool) -> KernelText:
         *maths(roots, operands, fast=fast),
         "",
         *_HELPERS,
-        *_kernel(program, tensors, operands, turned, name),
+        *(turned_pools.fill_function(program, pool, element) if pool is not None else ()),
+        *_kernel(program, tensors, operands, turned, element, name),
         "",
         *_host(program, tensors, roots, name),
     )
@@ -117,6 +123,8 @@ def emit(program: Program, name: str, *, fast: bool) -> KernelText:
 
 
 def _of(program: Program, operand: Operand) -> Kind:
+    if operand.pool is not None:
+        return "pooled"
     assert operand.access.load is not None
     kind = _kind(program, operand.access.load)
     assert kind is not None
@@ -177,9 +185,15 @@ _HELPERS = (
 
 
 def _kernel(
-    program: Program, tensors: Tensors, operands: tuple[Operand, ...], turned: list[Operand], name: str
+    program: Program,
+    tensors: Tensors,
+    operands: tuple[Operand, ...],
+    turned: list[Operand],
+    element: Element | None,
+    name: str,
 ) -> list[str]:
     texts = {
+        "pooled": "turned(sPooled, lane, place, last_channel, last_position)",
         "turned": "turned(s{0}, lane, place, last_channel, last_position)",
         "of a channel": "of_channels({1}, first_channel + lane)",
         "in order": "in_order({1}, plane, first_channel + lane, first_position + place)",
@@ -187,9 +201,14 @@ def _kernel(
     }
     calls = [texts[_of(program, o)].format(o.access.gmem[1:], o.access.gmem) for o in operands]
     results = ", ".join(s.local for s in tensors.stores)
-    rooms = [f"    s{o.access.gmem[1:]} = smem.allocate_tensor(cutlass.Float32, layout, 16)" for o in turned]
+    rooms = [f"    {_tile(o)} = smem.allocate_tensor(cutlass.Float32, layout, 16)" for o in turned]
+    place = "plane, first_channel, first_position, tidx"
+    needed = "".join(f"{gmem}, " for gmem in (element.needed if element else ()))
     fills = [
-        f"    fill({o.access.gmem}, s{o.access.gmem[1:]}, plane, first_channel, first_position, tidx)" for o in turned
+        f"    fill({o.access.gmem}, {_tile(o)}, {place})"
+        if o.pool is None
+        else f"    fill_windows({o.access.gmem}, {needed}{_tile(o)}, {place})"
+        for o in turned
     ]
     return [
         "@cute.kernel",
@@ -213,6 +232,11 @@ def _kernel(
     ]
 
 
+def _tile(operand: Operand) -> str:
+    """The shared memory of what is turned."""
+    return "sPooled" if operand.pool is not None else f"s{operand.access.gmem[1:]}"
+
+
 def _host(program: Program, tensors: Tensors, roots: tuple[Expr, ...], name: str) -> list[str]:
     arguments = ", ".join(f"{p}: cute.Tensor" for p in parameters(tensors))
     views = [f"    {a.gmem} = cute.make_tensor({pointer(a)}, {_layout(program, a)})" for a in tensors.views]
@@ -231,6 +255,8 @@ def _host(program: Program, tensors: Tensors, roots: tuple[Expr, ...], name: str
 
 
 def _layout(program: Program, access: Access) -> str:
+    if any(pool.load is access.load for pool in pools_of(tuple(s.expr for s in program.stores))):
+        return f"cute.make_layout(cute.size({access.param}))"
     kind = _kind(program, access.load) if access.load is not None else "in order"
     if kind == "single":
         return "cute.make_layout(1)"

@@ -34,14 +34,14 @@ class ConvolutionOfPooled(nn.Module):
 
 
 class NormThenMean(nn.Module):
-    """Reductions over dimensions that have nothing in common, and no library."""
+    """Reductions over dimensions that have nothing in common, one of them over single elements; no library."""
 
     def __init__(self):
         super().__init__()
         self.norm = nn.LayerNorm(9)
 
     def forward(self, x):
-        return torch.softmax(self.norm(x).mean((2, 3)), 1)
+        return torch.softmax(self.norm(x).mean((2, 3), keepdim=True).sum((2, 3)), 1)
 
 
 SHAPES = {"NormThenMean": (3, 5, 8, 9)}

@@ -49,6 +49,17 @@ class LeastChannel(nn.Module):
         return torch.tanh(self.conv(x).amin(1, keepdim=True))
 
 
+class PooledTail(nn.Module):
+    """Windows of what is computed of a convolution's results, with their channels innermost or not."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(4, 12, 2)
+
+    def forward(self, x):
+        return F.mish(F.max_pool2d(F.hardswish(self.conv(x) - 0.5), 3, 2, 1)) * 2
+
+
 class NoTail(nn.Module):
     def __init__(self):
         super().__init__()
