@@ -10,7 +10,7 @@ from cutesmith_evaluator.types import Node, Ref
 from .contract import Unsupported
 from .ir import Expr
 from .pools import MOST_TAPS, Emit, input_of, plane_of, windows_of
-from .space import Index, unravel
+from .space import Index, contiguous, unravel
 from .views import integers, source
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def _convolution(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, 
     if given is None or kernel is None:
         raise Unsupported(f"no recipe covers {node.op} of a computed tensor", line=node.line)
     channel, _ = unravel(lowerer.space, index[1], (x.shape[1], weight.shape[0] // x.shape[1]))
-    windows = windows_of(lowerer, index, x.shape, weight.shape[2:], stride, padding, dilation)
-    plane = plane_of(lowerer, (index[0], channel), x.shape)
+    windows = windows_of(lowerer, index, x.shape, contiguous(x.shape), weight.shape[2:], stride, padding, dilation)
+    plane = plane_of(lowerer, (index[0], channel), contiguous(x.shape))
     b = lowerer.builder
     weights = b.load(kernel.name, kernel.spec.dtype, lowerer.strides(index[1].times(taps)), 0)
     load = b.load(given.name, given.spec.dtype, lowerer.strides(plane), 0)

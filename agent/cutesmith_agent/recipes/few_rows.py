@@ -47,7 +47,7 @@ def schedules(program: Program) -> tuple[OneRowSchedule, ...]:
     that the last ones do not leave most of it idle; no more than a row has work for."""
     vector = row_vector(program)
     found = []
-    for threads, resident, unroll in ((256, 8, 4), (256, 5, 4), (256, 32, 4), (512, 8, 2), (256, 16, 2), (256, 32, 2)):
+    for threads, resident, unroll in ((256, 32, 4), (512, 32, 2), (256, 8, 4), (256, 64, 2), (512, 8, 2), (256, 5, 4)):
         most = max(program.columns // (threads * vector * unroll), 1)
         blocks = min(max(132 * resident // program.rows, 2), most)
         found.append(OneRowSchedule(vector, threads, blocks, unroll))

@@ -12,7 +12,7 @@ from .text import loads_of
 
 REGISTERS = 64  # fp32 values of its columns that a thread keeps
 NARROW = ((32, 8, 8), (32, 16, 4), (64, 8, 4), (32, 4, 8))  # lanes, parts, accesses in flight
-WIDE = ((256, 4, 4), (512, 2, 4), (64, 8, 4), (1024, 1, 4), (256, 2, 4), (128, 4, 4))
+WIDE = ((256, 4, 4), (128, 8, 4), (256, 4, 8), (256, 4, 2), (512, 2, 4), (64, 8, 4))
 MANY_BLOCKS = 264  # of 256 lanes: two for each SM of an H200
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from cutesmith_evaluator.types import Graph, GraphInput, Node, Ref
@@ -61,35 +61,48 @@ def _pool(kind: Literal["max", "mean"], dims: int) -> Emit:
         whole = bool(_argument(node, 5, True)) if kind == "mean" else True
         override = _argument(node, 6, None) if kind == "mean" else None
         shape = lowerer.spec(source(node)).shape
-        windows = windows_of(lowerer, index, shape, size, stride, padding, dilation)
-        plane = plane_of(lowerer, index[: len(shape) - dims], shape)
+        places = _places(lowerer, node, shape)
+        windows = windows_of(lowerer, index, shape, places, size, stride, padding, dilation)
+        plane = plane_of(lowerer, index[: len(shape) - dims], places)
         return _pooled(lowerer, node, _Pooling(kind, plane, windows, whole, _divisor(node, override)), index)
 
     return emit
+
+
+def _places(lowerer: Lowerer, node: Node, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of what is pooled, where that is an input of the graph."""
+    given = input_of(lowerer, source(node))
+    if given is None or given.spec.strides == contiguous(given.spec.shape):
+        return contiguous(shape)
+    if given.spec.shape != shape:
+        raise Unsupported(f"no recipe covers {node.op} of a rearranged tensor", line=node.line)
+    return given.spec.strides
 
 
 def windows_of(
     lowerer: Lowerer,
     index: tuple[Index, ...],
     shape: tuple[int, ...],
+    places: tuple[int, ...],
     size: tuple[int, ...],
     stride: tuple[int, ...],
     padding: tuple[int, ...],
     dilation: tuple[int, ...],
 ) -> tuple[WindowDim, ...]:
-    """The window of an input of this shape that the result at `index` stands for, in the last dimensions."""
-    windows, strides = [], contiguous(shape)
+    """The window of an input of this shape, whose strides are `places`, that the result at `index` stands for, in the
+    last dimensions."""
+    windows = []
     for d, taps in enumerate(size):
         at = len(shape) - len(size) + d
         start = lowerer.space.fix(index[at], lowerer.fixed).times(stride[d]).plus(-padding[d])
-        windows.append(WindowDim(start.terms, start.offset, taps, dilation[d], shape[at], strides[at], padding[d]))
+        windows.append(WindowDim(start.terms, start.offset, taps, dilation[d], shape[at], places[at], padding[d]))
     return tuple(windows)
 
 
-def plane_of(lowerer: Lowerer, index: tuple[Index, ...], shape: tuple[int, ...]) -> Index:
-    """Where the plane begins that the leading dimensions of an input of this shape name."""
+def plane_of(lowerer: Lowerer, index: tuple[Index, ...], places: tuple[int, ...]) -> Index:
+    """Where the plane begins that the leading dimensions of an input with these strides name."""
     plane = Index()
-    for place, stride in zip(index, contiguous(shape), strict=False):
+    for place, stride in zip(index, places, strict=False):
         plane = plane.add(lowerer.space.fix(place, lowerer.fixed).times(stride))
     return plane
 
@@ -119,16 +132,25 @@ def _computed(lowerer: Lowerer, node: Node, pooling: _Pooling, index: tuple[Inde
     loads = tuple(e for e in walk((element,)) if isinstance(e, Load))
     elements = tuple(load for load in loads if load.windowed)
     simple = all(isinstance(e, Load | Op | Const) for e in walk((element,)))
-    if not simple or not _of_one_plane(elements, windows) or elements[0].strides != lowerer.strides(pooling.plane):
+    own = _as_stored(pooling, elements[0]) if simple and len(elements) == 1 else None
+    if own is None:
         raise Unsupported(f"no recipe covers {node.op} of a computed tensor", line=node.line)
     needed = tuple(load for load in loads if not load.windowed)
-    return pooling.of(lowerer, elements[0], element=element, needed=needed)
+    return own.of(lowerer, elements[0], element=element, needed=needed)
 
 
-def _of_one_plane(elements: tuple[Load, ...], windows: tuple[WindowDim, ...]) -> bool:
-    """Whether one tensor has an element for each element of the windows' input, in its order."""
-    strides = (tuple(w.stride for w in windows), tuple(w.stride for w in windows if w.size > 1))
-    return len(elements) == 1 and elements[0].windowed in strides  # a dimension of one element leaves no trace
+def _as_stored(pooling: _Pooling, element: Load) -> _Pooling | None:
+    """The windows and their plane as they lie in the tensor that `element` is of; None where it has no windows."""
+    strides = iter(element.windowed)  # a dimension of one element leaves no trace
+    if len(element.windowed) < len(pooling.windows):
+        traced = [w.size > 1 for w in pooling.windows]
+    else:
+        traced = [True for _ in pooling.windows]
+    if sum(traced) != len(element.windowed):
+        return None
+    windows = [replace(w, stride=next(strides)) if t else w for w, t in zip(pooling.windows, traced, strict=True)]
+    terms = tuple((k, stride) for k, stride in enumerate(element.strides) if stride)
+    return replace(pooling, windows=tuple(windows), plane=Index(terms, element.offset))
 
 
 def is_windowed(graph: Graph, name: str) -> bool:

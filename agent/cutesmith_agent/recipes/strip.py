@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from .ir import Pool, WindowDim
 from .lowering import Program
 from .pool_text import AXES, affine, wide_affine
+from .space import contiguous
 
 MOST_WEIGHTS = 64  # of a window that stay in registers
 
@@ -21,6 +22,11 @@ def writes_in_order(program: Program) -> bool:
     )
     one_each = len(program.stores) == len({s.output for s in program.stores})
     return in_order and one_each and all(s.offset == 0 and s.per_column for s in program.stores)
+
+
+def in_planes(pool: Pool) -> bool:
+    """Whether the windows' input lies row by row."""
+    return tuple(w.stride for w in pool.windows) == contiguous(tuple(w.size for w in pool.windows))
 
 
 @dataclass(frozen=True)

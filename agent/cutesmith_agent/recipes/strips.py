@@ -16,7 +16,7 @@ from .ir import Pool
 from .layout import widest_vector
 from .lowering import Program
 from .pointwise import KernelText, Operand, host_lines, maths, operands_of, pools_of
-from .strip import MOST_WEIGHTS, Strip, writes_in_order
+from .strip import MOST_WEIGHTS, Strip, in_planes, writes_in_order
 from .strip_text import Element, column_functions, strip_functions
 from .text import Writer, helpers, loads_of
 
@@ -46,7 +46,7 @@ def pool_of(program: Program) -> Pool | None:
     roots = tuple(s.expr for s in program.stores)
     pools = pools_of(roots)
     last = len(program.sizes) - 1
-    if program.has_reductions or len(pools) != 1 or len(pools[0].windows) < 2 or last < 1:
+    if program.has_reductions or len(pools) != 1 or len(pools[0].windows) < 2 or last < 1 or not in_planes(pools[0]):
         return None
     pool = pools[0]
     outer = [k for k, _ in pool.terms] + [k for w in pool.windows[:-2] for k, _ in w.terms]
