@@ -23,7 +23,8 @@ def worker() -> Iterator[Worker]:
 
 
 @pytest.mark.parametrize(
-    ("name", "draft"), [("PointwiseTail", -1), ("NormTail", 0), ("LeastChannel", -1), ("PooledTail", -1)]
+    ("name", "draft"),
+    [("PointwiseTail", -1), ("TurnedTail", -1), ("NormTail", 0), ("LeastChannel", -1), ("PooledTail", -1)],
 )
 def test_a_tail_is_right_and_says_what_is_not_its_own(name: str, draft: int, worker: Worker, tmp_path: Path) -> None:
     task = Task(str(MODULES), name)

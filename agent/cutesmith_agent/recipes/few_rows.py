@@ -33,6 +33,7 @@ from .rows import row_layout, row_vector
 from .text import Writer, helpers, loads_of
 
 FEW = 64  # rows: a block for each leaves most of the device idle
+FEWEST = 8  # rows: a block for each leaves nearly all of the device idle
 SEVERAL = 2048  # rows: blocks for each may leave part of it idle in the end
 
 
@@ -47,7 +48,14 @@ def schedules(program: Program) -> tuple[OneRowSchedule, ...]:
     that the last ones do not leave most of it idle; no more than a row has work for."""
     vector = row_vector(program)
     found = []
-    for threads, resident, unroll in ((256, 32, 4), (512, 32, 2), (256, 8, 4), (256, 64, 2), (512, 8, 2), (256, 5, 4)):
+    for threads, resident, unroll in (
+        (256, 32, 4),
+        (512, 32, 2),
+        (512, 8, 2),
+        (512, 32, 1),
+        (1024, 16, 1),
+        (256, 8, 4),
+    ):
         most = max(program.columns // (threads * vector * unroll), 1)
         blocks = min(max(132 * resident // program.rows, 2), most)
         found.append(OneRowSchedule(vector, threads, blocks, unroll))

@@ -12,7 +12,7 @@ from typing import Literal
 
 from . import turned_pools
 from .accesses import Access, Tensors, pointer, tensors_of
-from .ir import Expr, Load
+from .ir import Load
 from .layout import ITEMSIZE, coalesce, layout_text
 from .lowering import Program
 from .pointwise import KernelText, Operand, maths, operands_of, parameters, pools_of
@@ -85,12 +85,12 @@ def _kind(program: Program, load: Load) -> Kind | None:
 
 
 def schedules(program: Program) -> tuple[TurnedSchedule, ...]:
-    """Best guess first: whole channels of 32 positions, so that reads are long and writes are whole lines."""
+    """Best guess first, as measured on H200."""
     planes = Planes.of(program)
     narrow = min(ITEMSIZE[load.dtype] for load in loads_of(tuple(s.expr for s in program.stores)))
     vector = math.gcd(16 // narrow, planes.channels)
     found = []
-    for threads, channels, positions in ((256, 64, 32), (256, 32, 64), (256, 64, 64), (128, 32, 32)):
+    for threads, channels, positions in ((256, 32, 64), (256, 64, 64), (256, 64, 32), (128, 32, 32)):
         kept = min(channels, 1 << max(planes.channels - 1, 1).bit_length())
         if kept % vector == 0 and threads % positions == 0 and kept * positions % threads == 0:
             found.append(TurnedSchedule(threads, kept, positions, vector))
@@ -102,7 +102,7 @@ def emit(program: Program, name: str, *, fast: bool) -> KernelText:
     tensors = tensors_of(program, loads_of(roots))
     operands = operands_of(roots, tensors)
     planes = Planes.of(program)
-    turned = [o for o in operands if _of(program, o) in ("turned", "pooled")]
+    turned = [o for o in operands if kind_of(program, o) in ("turned", "pooled")]
     pool = next((o.pool for o in operands if o.pool is not None), None)
     element = element_of(pool, tensors, fast=fast) if pool is not None else None
     lines = (
@@ -117,12 +117,12 @@ def emit(program: Program, name: str, *, fast: bool) -> KernelText:
         *(turned_pools.fill_function(program, pool, element) if pool is not None else ()),
         *_kernel(program, tensors, operands, turned, element, name),
         "",
-        *_host(program, tensors, roots, name),
+        *host(program, tensors, name, "planes * TILES[0] * TILES[1]"),
     )
     return KernelText(lines, tensors)
 
 
-def _of(program: Program, operand: Operand) -> Kind:
+def kind_of(program: Program, operand: Operand) -> Kind:
     if operand.pool is not None:
         return "pooled"
     assert operand.access.load is not None
@@ -199,7 +199,7 @@ def _kernel(
         "in order": "in_order({1}, plane, first_channel + lane, first_position + place)",
         "single": "{1}[0].to(cutlass.Float32)",
     }
-    calls = [texts[_of(program, o)].format(o.access.gmem[1:], o.access.gmem) for o in operands]
+    calls = [texts[kind_of(program, o)].format(o.access.gmem[1:], o.access.gmem) for o in operands]
     results = ", ".join(s.local for s in tensors.stores)
     rooms = [f"    {_tile(o)} = smem.allocate_tensor(cutlass.Float32, layout, 16)" for o in turned]
     place = "plane, first_channel, first_position, tidx"
@@ -237,7 +237,8 @@ def _tile(operand: Operand) -> str:
     return "sPooled" if operand.pool is not None else f"s{operand.access.gmem[1:]}"
 
 
-def _host(program: Program, tensors: Tensors, roots: tuple[Expr, ...], name: str) -> list[str]:
+def host(program: Program, tensors: Tensors, name: str, blocks: str) -> list[str]:
+    """The host function; `blocks`: how many are launched, of THREADS threads."""
     arguments = ", ".join(f"{p}: cute.Tensor" for p in parameters(tensors))
     views = [f"    {a.gmem} = cute.make_tensor({pointer(a)}, {_layout(program, a)})" for a in tensors.views]
     return [
@@ -247,7 +248,7 @@ def _host(program: Program, tensors: Tensors, roots: tuple[Expr, ...], name: str
         *views,
         "    planes = n // (CHANNELS_IN_ALL * POSITIONS_IN_ALL)",
         f"    {name}_kernel({tensors.gmem}).launch(",
-        "        grid=[planes * TILES[0] * TILES[1], 1, 1], block=[THREADS, 1, 1], stream=stream",
+        f"        grid=[{blocks}, 1, 1], block=[THREADS, 1, 1], stream=stream",
         "    )",
         "",
         f"return {name}",

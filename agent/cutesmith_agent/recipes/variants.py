@@ -24,6 +24,7 @@ from . import (
     scan_rows,
     strips,
     turned,
+    turned_registers,
 )
 from .contract import Target, Unsupported
 from .geometry import output_spec
@@ -82,6 +83,11 @@ def variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
         for tile in turned.schedules(program):
             turning = f"{class_name}: tiles of a convolution's channels-last result are turned as the rest is computed."
             yield Variant(tile.constants(), text, turning)
+        for beside in turned_registers.schedules(program):
+            title = (
+                f"{class_name}: a convolution's channels-last result is turned in registers as the rest is computed."
+            )
+            yield Variant(beside.constants(), turned_registers.emit(program, name, fast=fast), title)
         return
     if not program.has_reductions:
         title = f"{class_name} in one pass over memory: every tensor is read or written once."
@@ -125,7 +131,8 @@ def variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
         return
     if few_rows.applies(program, few_rows.FEW):
         yield from _shared_rows(program, name, class_name)
-        yield from islice(_row_by_row(program, name, target), 5)
+        if program.rows > few_rows.FEWEST:
+            yield from islice(_row_by_row(program, name, target), 5)
         return
     yield from _row_by_row(program, name, target)
     if few_rows.applies(program, few_rows.SEVERAL):

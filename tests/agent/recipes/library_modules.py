@@ -60,6 +60,17 @@ class PooledTail(nn.Module):
         return F.mish(F.max_pool2d(F.hardswish(self.conv(x) - 0.5), 3, 2, 1)) * 2
 
 
+class TurnedTail(nn.Module):
+    """Rows of positions and of channels that take whole accesses, next to what lies in the results' order."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(12, 12, 3, padding=1)
+
+    def forward(self, x):
+        return torch.tanh(self.conv(x)) * 2 + x
+
+
 class NoTail(nn.Module):
     def __init__(self):
         super().__init__()
@@ -69,7 +80,7 @@ class NoTail(nn.Module):
         return self.conv(x)
 
 
-SHAPES = {"VolumeTail": (2, 4, 3, 7, 6), "LeastChannel": (2, 12, 9, 12)}
+SHAPES = {"VolumeTail": (2, 4, 3, 7, 6), "LeastChannel": (2, 12, 9, 12), "TurnedTail": (2, 12, 9, 12)}
 
 
 def inputs_of(name):
