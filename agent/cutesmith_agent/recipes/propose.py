@@ -10,7 +10,6 @@ from cutesmith_evaluator.types import Finding, Graph, Inspection
 from .chains import chains_of
 from .contract import Draft, Proposal, Target, Unsupported
 from .file import write
-from .identities import without_identities
 from .kernels import Kernel, kernels_of
 from .library import Call
 from .steps import StepCall
@@ -19,9 +18,9 @@ from .text import kernel_name
 
 def propose(inspection: Inspection, target: Target) -> Proposal:
     """Drafts for the target, or the finding that says which op stopped it."""
-    if inspection.graph is None:
+    graph = inspection.graph
+    if graph is None:
         return Proposal(findings=inspection.findings)
-    graph = without_identities(inspection.graph)
     try:
         drafts = [_draft(kernel, (), inspection, target) for kernel in kernels_of(graph, target, _name(target))]
     except Unsupported as stop:
