@@ -104,6 +104,11 @@ _PLANES = (
     *((2, 3, 6, n) for n in (4, 5, 7, 8, 11, 12, 16, 17, 31, 32, 33, 64, 65)),
     *((1, 2, 23, 29), (5, 2, 4, 4), (3, 4, 9, 16), (1, 8, 12, 12), (2, 2, 40, 40), (1, 2, 5, 128)),
 )
+_LINES = (
+    *((1, 2, n) for n in range(256, 272)),
+    *((2, 2, n) for n in (300, 509, 512, 521, 768, 1021, 1024, 1025, 1026, 1031)),
+    *((1, 1, n) for n in (2040, 2047, 2048, 2049, 4093, 4096, 8200)),
+)
 _CHANNELS = (
     *((2, 4, n, 3) for n in (1, 2, 3, 4, 5, 7, 8, 11, 16, 31, 32, 33)),
     *((n, 8, 3, 5) for n in (1, 2, 3, 5, 7, 8, 17)),
@@ -134,6 +139,9 @@ FAMILIES = (
     Family("scan", "torch.cumsum(x, -1)", _SCAN),
     Family("pooling", "F.max_pool2d(x, 3, 2, 1) + 1", _PLANES),
     Family("windows", "F.avg_pool2d(x, 3, 1, 1)", _PLANES),
+    Family("line", "F.max_pool1d(x, 5, 1, 2, 2) + 1", _LINES),
+    Family("strided line", "F.avg_pool1d(torch.tanh(x), 4, 3, 2, True, False)", _LINES),
+    Family("chain", "F.max_pool1d(F.layer_norm(x, x.shape[-1:]), 3, 2, 1) * 2", _LINES),
     Family(
         "depthwise", "F.relu(self.conv(x))", _PLANES, "conv = nn.Conv2d({}, {}, 3, padding=1, groups={}, dtype=DTYPE)"
     ),

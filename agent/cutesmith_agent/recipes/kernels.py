@@ -42,7 +42,10 @@ def kernels_of(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:
     program = lower(rest)
     check(program)
     found = tuple(Kernel(program, calls, variant) for variant in variants(program, name, target))
-    return (*found, *_channels_last(graph, target, name)) if calls else found
+    found += _channels_last(graph, target, name) if calls else ()
+    if not found:
+        raise Unsupported("no recipe covers windows of what is computed here")
+    return found
 
 
 def _triangles(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:

@@ -44,7 +44,7 @@ class LineSchedule:
 def schedules(program: Program) -> tuple[LineSchedule, ...]:
     """Best guess first; windows that share elements gain most from runs of neighbours."""
     line = line_of(program)
-    if line is None or line.width < LEAST_WIDTH:
+    if line is None or (line.width < LEAST_WIDTH and line.pool.element is None):
         return ()
     apart = ((256, 8), (256, 4), (512, 4), (128, 8))
     runs = ((128, 31), (256, 15), (128, 15), (256, 7)) if line.along.dilation > 1 else ((256, 15), (128, 15), (256, 7))
@@ -53,12 +53,19 @@ def schedules(program: Program) -> tuple[LineSchedule, ...]:
     made = [LineSchedule(t, n, line.vector, False) for t, n in apart]
     made += [LineSchedule(t, n, line.vector, True) for t, n in runs]
     fitting = [each for each in made if _fits(each, line)]
+    if not fitting and line.pool.element is not None:  # no other family takes windows of what is computed
+        least = LineSchedule(128, 1, line.vector, False)
+        return (least,) if _shared(least, line) <= SHARED_BYTES else ()
     return tuple(sorted(fitting, key=lambda each: each.results != 8))[:7]
 
 
 def _fits(schedule: LineSchedule, line: Line) -> bool:
-    tile = schedule.threads * schedule.results
-    return tile < 2 * line.width and (tile * line.stride + line.reach + 2 * line.vector) * 4 <= SHARED_BYTES
+    return schedule.threads * schedule.results < 2 * line.width and _shared(schedule, line) <= SHARED_BYTES
+
+
+def _shared(schedule: LineSchedule, line: Line) -> int:
+    """Bytes of shared memory, at most."""
+    return (schedule.threads * schedule.results * line.stride + line.reach + 2 * line.vector) * 4
 
 
 def emit(program: Program, schedule: LineSchedule, name: str, *, fast: bool) -> KernelText:
