@@ -57,7 +57,7 @@ def _cut(graph: Graph, target: Target, name: str, most: int) -> list[Step] | Non
 
 def _kernels(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:
     try:
-        return kernels_of(graph, target, name)
+        return kernels_of(graph, target, name, alone=True)
     except Unsupported:
         return ()
 

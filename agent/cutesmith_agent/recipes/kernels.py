@@ -33,12 +33,12 @@ class Kernel:
         return Parts(variant.title, variant.constants, text.lines, text.tensors, variant.scratch, variant.least, calls)
 
 
-def kernels_of(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:
-    """Best guess first. Raises Unsupported where no kernel computes the graph."""
+def kernels_of(graph: Graph, target: Target, name: str, *, alone: bool = False) -> tuple[Kernel, ...]:
+    """Best guess first; `alone`: a convolution's bias may be all. Raises Unsupported where no kernel computes it."""
     graph = without_singles(graph)
     if kept := _triangles(graph, target, name):
         return kept
-    rest, calls = without_library(graph)
+    rest, calls = without_library(graph, alone=alone)
     program = lower(rest)
     check(program)
     found = tuple(Kernel(program, calls, variant) for variant in variants(program, name, target))

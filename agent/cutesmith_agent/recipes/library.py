@@ -96,10 +96,10 @@ def is_result(source: GraphInput) -> bool:
     return source.position is None and source.path is None
 
 
-def without_library(graph: Graph, *, last: bool = False) -> tuple[Graph, tuple[LibraryCall, ...]]:
+def without_library(graph: Graph, *, last: bool = False, alone: bool = False) -> tuple[Graph, tuple[LibraryCall, ...]]:
     """The rest of the graph, and the calls whose results it reads. Shapes are fixed where there are any.
 
-    `last`: the calls are given, and give, tensors with their channels innermost.
+    `alone`: a bias may be all that is left. `last`: the calls are given, and give, tensors with channels innermost.
 
     Biases stay in the rest: PyTorch adds them in a pass of their own. Raises Unsupported where nothing else is left."""
     inputs = {i.name: i for i in graph.inputs}
@@ -116,7 +116,7 @@ def without_library(graph: Graph, *, last: bool = False) -> tuple[Graph, tuple[L
             nodes.append(replace(node, op=WITH_BIAS, args=(Ref(call.result.name), bias), kwargs={}))
     if not calls:
         return graph, ()
-    if all(node.op == WITH_BIAS for node in nodes):
+    if all(node.op == WITH_BIAS for node in nodes) and not (alone and nodes):
         raise Unsupported(f"no recipe covers {_CONVOLUTION} with nothing after it", line=graph.nodes[0].line)
     results = tuple(call.result for call in calls)
     return replace(graph, inputs=(*graph.inputs, *results), nodes=tuple(nodes), dynamic_dims=()), tuple(calls)

@@ -87,6 +87,7 @@ RESERVED = frozenset(
         *("part", "parts", "at", "live", "column", "width", "steps", "tiles", "k", "block", "rest", "smem", "layout"),
         *("across", "finite", "online", "moments", "mean", "about", "fold", "larger", "smaller", "nearest", "write"),
         *("keep", "recall", "copy", "blank", "reduce_row", "process", "quotient", "log1p"),
+        *("index", "compiled", "scratch", "unaligned"),
         *("supports", "explain", "forward", "warm_up", "aligned", "kernel", "host", "dtype", "columns", "tile", "grid"),
     )
 )
@@ -100,7 +101,7 @@ def ascii_name(name: str) -> str:
 def identifier(name: str) -> str:
     """A name that is a free Python identifier: "norm.weight" → "norm_weight"."""
     clean = re.sub(r"\W", "_", ascii_name(name.removeprefix("p_").removeprefix("b_"))) or "value"
-    clean = f"v_{clean}" if clean[0].isdigit() else clean
+    clean = f"v_{clean}" if clean[0].isdigit() else f"v{clean}" if clean[0] == "_" else clean  # the file's own have one
     return f"{clean}_" if keyword.iskeyword(clean) or clean in RESERVED else clean
 
 

@@ -19,9 +19,10 @@ def fits(program: Program, pool: Pool) -> bool:
     sizes = [w.size for w in pool.windows]
     strides = [channels * math.prod(sizes[d + 1 :]) for d in range(spatial)]
     batch = (0, channels * math.prod(sizes)) if program.sizes[0] > 1 else None
-    places = tuple(p for p in (batch, (1, 1) if channels > 1 else None) if p is not None)
+    places = tuple(p for p in (batch, (1, 1)) if p is not None)
     return (
-        pool.weight is None
+        channels > 1
+        and pool.weight is None
         and len(pool.windows) == spatial
         and [w.stride for w in pool.windows] == strides
         and all([k for k, _ in w.terms] == [2 + d] for d, w in enumerate(pool.windows))

@@ -40,8 +40,8 @@ class NormThenMean(nn.Module):
         super().__init__()
         self.norm = nn.LayerNorm(9)
 
-    def forward(self, x):
-        return torch.softmax(self.norm(x).mean((2, 3), keepdim=True).sum((2, 3)), 1)
+    def forward(self, index):  # as a local of the file's functions is named
+        return torch.softmax(self.norm(index).mean((2, 3), keepdim=True).sum((2, 3)), 1)
 
 
 SHAPES = {"NormThenMean": (3, 5, 8, 9)}
