@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cutesmith_evaluator.emulator.device import Device
-from cutesmith_evaluator.emulator.faults import DependentError
+from cutesmith_evaluator.emulator.faults import DependentError, OutOfTimeError
 from cutesmith_evaluator.emulator.launch import Launch
 from cutesmith_evaluator.emulator.memory import Allocation
 from cutesmith_evaluator.emulator.reader import read_module
@@ -232,7 +233,15 @@ def test_progress_tells_how_far_a_launch_has_come() -> None:
     told: list[str] = []
     pace = Pace(told.append, 10.0, 20.0)
     pace.check("normal inputs")
-    pace._started -= 5
+    pace._started, pace._spent = pace._started - 9, pace._spent - 5
     pace.between("k", 0.25)
     pace.between("k", 0.26)
-    assert told == ["normal inputs", "normal inputs: 25% of a launch emulated, 5 s of up to 20 s"]
+    assert told[1:] == ["normal inputs: 25% of a launch emulated, 5 s of up to 20 s of a processor's time"]
+
+
+@pytest.mark.parametrize(("used", "passed", "late"), [(21, 22, True), (19, 90, False), (2, 101, True)])
+def test_a_kernel_is_stopped_by_its_processor_or_far_later_by_the_clock(used: int, passed: int, late: bool) -> None:
+    pace = Pace(lambda text: None, 10.0, 20.0)
+    pace._started, pace._spent = pace._started - passed, pace._spent - used
+    with pytest.raises(OutOfTimeError) if late else nullcontext():
+        pace.between("k", 0.5)

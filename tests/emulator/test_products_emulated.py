@@ -18,7 +18,9 @@ from cutesmith_evaluator.types import Task
 from cutesmith_evaluator.worker import dsl
 from cutesmith_evaluator.worker.candidate import load_candidate
 from cutesmith_evaluator.worker.emulated import EmulatedCandidate
+from cutesmith_evaluator.worker.emulated_inputs import reduced, without_memory
 from cutesmith_evaluator.worker.failures import TaskError
+from cutesmith_evaluator.worker.reference import load_reference
 
 MODULE = """
 import torch
@@ -151,3 +153,24 @@ def test_more_registers_than_a_block_has_are_found(worker: Worker, tmp_path: Pat
     with pytest.raises(TaskError, match=r"waits for registers: .* 66,560, .* 65,536") as caught:
         kernel(torch.rand(WIDE.left), torch.rand(WIDE.right))
     assert caught.value.finding.kind == "deadlock"
+
+
+def test_a_large_product_keeps_several_tiles_of_rows_and_runs_in_part(worker: Worker, tmp_path: Path) -> None:
+    """At the depth and the width that the kernel is made for: some rows more cost little beside a whole factor."""
+    case = Case("torch.relu(a @ b)", (4096, 592), (592, 2560), {"tile_m": 128, "tile_n": 128, "cluster_m": 2})
+    module, _ = made(worker, case, tmp_path)
+    reference = load_reference(Task(str(tmp_path / "task.py"), "Task"))
+    whole = without_memory(reference)
+    assert whole is not None
+    smaller, _, words = reduced(reference, whole, [((0, 0),)], lambda inputs: True)
+    assert words == ("dimension 0 of input 0: 144 instead of 4096",)
+    inputs = [tensor for tensor in smaller.inputs(0, "cpu") if isinstance(tensor, torch.Tensor)]
+    candidate = EmulatedCandidate(load_candidate(tmp_path / "task_cute.py"), case.arch)
+    with torch.no_grad():
+        got, exact = candidate.forward(module, *inputs), module.double()(*(tensor.double() for tensor in inputs))
+    assert list(candidate.device.parts.values()) == [(6, 40)]
+    assert isinstance(got, torch.Tensor)
+    judged = candidate.judged(got)
+    assert judged is not None
+    assert judged.sum() == 3 * 128 * 144, "three pairs of tiles, one below the other"
+    assert torch.linalg.vector_norm((got - exact)[judged]) <= 2**-21 * torch.linalg.vector_norm(exact[judged])

@@ -12,7 +12,7 @@ import pytest
 from cutesmith_agent.recipes import Draft, Target, propose
 from cutesmith_evaluator.client import Worker
 from cutesmith_evaluator.types import Inspection, Task, Validation
-from cutesmith_evaluator.worker.emulated_inputs import smaller_size
+from cutesmith_evaluator.worker.emulated_sizes import smaller_size
 from suite import EXAMPLE_MODULES, Case, Example, kernelbench_cases
 
 MODULES = Path(__file__).parents[1] / "agent" / "recipes" / "modules.py"

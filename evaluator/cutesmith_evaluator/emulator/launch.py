@@ -62,7 +62,7 @@ def launch(
     running.counts.launches += 1
     running.counts.blocks += running.total * running.together
     running.counts.threads += running.total * running.together * math.prod(config.block)
-    if budget is None or running.total <= max(running.step, PILOT):
+    if budget is None or running.total <= running.few:
         running.run(range(running.total))
     else:
         running.run_part(budget)
@@ -84,6 +84,12 @@ class _Running:
         self.total = math.prod(self.config.grid) // self.together
         self.step = _blocks_of_batch(self.program, self.config) // self.together
 
+    @property
+    def few(self) -> int:
+        """Clusters that run whatever they cost: at once, unless each may make very many products."""
+        multiplies = any("matrix multiply" in block.families for block in self.program.blocks)
+        return PILOT if multiplies else max(self.step, PILOT)
+
     def run(self, clusters: Array | range) -> None:
         for first in range(0, len(clusters), self.step):
             self._run_batch(np.asarray(clusters[first : first + self.step]), first / len(clusters))
@@ -91,11 +97,11 @@ class _Running:
     def run_part(self, budget: Budget) -> None:
         """A few, and then as many others as the budget allows after these."""
         self.memory.launch = part = PartialLaunch(self.program.kernel.name)
-        before = self.counts.thread_instructions
+        before = self.counts.work
         try:
             pilot = spread(self.total, PILOT)
             self.run(pilot)
-            rest = chosen_blocks(self.total, pilot, self.counts.thread_instructions - before, budget)
+            rest = chosen_blocks(self.total, pilot, self.counts.work - before, budget)
             self.run(rest)
             part.complete = pilot.size + rest.size == self.total
         finally:

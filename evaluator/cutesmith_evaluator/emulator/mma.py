@@ -67,6 +67,7 @@ class Multiply:
         a = left_operand(self._filled(batch, self.a, warps), self.kinds[0])
         b = right_operand(stacked(batch, self.b, warps), self.kinds[1])
         c = unpacked(self._filled(batch, self.c, warps), self.accumulator)
+        batch.counts.products += c.size * a.shape[-1]
         packed = packed_registers(self.product(a, b, c), self.accumulator)
         for target, column in zip(self.results, packed[: len(self.results)], strict=True):
             if target is not None:

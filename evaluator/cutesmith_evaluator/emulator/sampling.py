@@ -24,7 +24,7 @@ _SHARED = {"shared", "shared::cta", "shared::cluster"}
 
 @dataclass(frozen=True)
 class Budget:
-    """In thread-level instructions of one launch. A launch of more than `whole` is run in part, to about `part`."""
+    """Of one launch, as `Counts.work` counts it. A launch of more than `whole` is run in part, to about `part`."""
 
     whole: float = 1.2e8
     part: float = 3e7
@@ -60,9 +60,9 @@ def spread(total: int, count: int) -> Array:
     return np.unique(np.linspace(0, total - 1, min(count, total)).round().astype(np.int64))
 
 
-def chosen_blocks(total: int, ran: Array, instructions: int, budget: Budget) -> Array:
+def chosen_blocks(total: int, ran: Array, work: int, budget: Budget) -> Array:
     """The blocks to run after `ran`, whose cost is known: all others, or a spread of them."""
-    per_block = max(1.0, instructions / ran.size)
+    per_block = max(1.0, work / ran.size)
     affordable = total if per_block * total <= budget.whole else int(budget.part / per_block)
     wanted = np.arange(total) if affordable >= total else spread(total, max(affordable, ran.size))
     return np.setdiff1d(wanted, ran)

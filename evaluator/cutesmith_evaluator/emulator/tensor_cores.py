@@ -19,7 +19,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Accumulator = Literal["f32", "f16"]
 
 _ZERO = np.int16(-1000)  # the exponent of a zero: no other term is as small
-_CHUNK = 1 << 18  # products at once: their parts stay in the cache
+_PLANE = 1 << 14  # results at once: all that is computed of one value of the depth stays in the cache
+_ROW = 32  # results side by side from which NumPy's steps cost little beside their work
 SMALLEST_EXPONENTS = {"f16": -14, "bf16": -126, "tf32": -126, "e4m3": -6, "e5m2": -14}
 
 
@@ -51,6 +52,30 @@ def is_hopper(arch: str) -> bool:
 EIGHT_BIT = Rule(16, 13, -1000, 13)  # of Ada; Hopper's mma.sync goes through float16
 
 
+@dataclass(frozen=True)
+class _Format:
+    """Products of two operands are computed as `number`, exactly, their exponents as `whole`, a zero's as `zero`."""
+
+    number: type[np.floating[Any]]
+    whole: type[np.signedinteger[Any]]
+    zero: int
+
+
+_NARROW = _Format(np.float32, np.int8, -60)  # float16 and less: exponents from -14 to 15
+_WIDE = _Format(np.float64, np.int16, -1000)
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """Values and exponents of one operand, (k, ...): they broadcast with the other's to the results' dimensions."""
+
+    values: Array
+    exponents: Array
+
+    def at(self, group: slice) -> _Factor:
+        return _Factor(self.values[group], self.exponents[group])
+
+
 def accumulate(
     a: Array, b: Array, c: Array, smallest: tuple[int, int], rule: Rule, accumulator: Accumulator = "f32"
 ) -> Array:
@@ -59,21 +84,43 @@ def accumulate(
     """
     lead, (m, k), n = a.shape[:-2], a.shape[-2:], b.shape[-2]
     a, b, c = a.reshape(-1, m, k), b.reshape(-1, n, k), c.reshape(-1, m, n)
-    step = max(1, _CHUNK // (m * n * min(k, rule.group)))
+    special = _special(a, b, c)
+    if special is not None:
+        a, b, c = (np.where(np.isfinite(operand), operand, F32(0)) for operand in (a, b, c))
+    step = max(1, _PLANE // (m * n))
     result = np.empty_like(c)
     for first in range(0, len(a), step):
         part = slice(first, first + step)
         result[part] = _accumulate(a[part], b[part], c[part], smallest, rule, accumulator)
+    if special is not None:
+        result = np.where(np.isfinite(special), result, special)
     return result.reshape(*lead, m, n)
 
 
 def _accumulate(a: Array, b: Array, c: Array, smallest: tuple[int, int], rule: Rule, accumulator: Accumulator) -> Array:
-    special = _special(a, b, c)
-    a_parts, b_parts = _parts(a, smallest[0]), _parts(b, smallest[1])
-    for first in range(0, a.shape[-1], rule.group):
+    """Rows of results lie side by side where they are long, else the tiles: NumPy goes through long rows quickly."""
+    by_rows = c.shape[-1] >= _ROW
+    if by_rows:
+        a, b = a.transpose(2, 0, 1)[..., None], b.transpose(2, 0, 1)[:, :, None]
+    else:
+        a, b, c = a.transpose(2, 1, 0)[:, :, None], b.transpose(2, 1, 0)[:, None], c.transpose(1, 2, 0)
+    format_ = _NARROW if min(smallest) >= SMALLEST_EXPONENTS["f16"] else _WIDE
+    left, right = (_factor(each, least, format_) for each, least in zip((a, b), smallest, strict=True))
+    for first in range(0, len(a), rule.group):
         group = slice(first, first + rule.group)
-        c = _group(_sliced(a_parts, group), _sliced(b_parts, group), c, rule, accumulator)
-    return c if special is None else np.where(np.isnan(special) | np.isinf(special), special, c)
+        c = _group(left.at(group), right.at(group), c, sum(smallest), rule, accumulator)
+    return c if by_rows else c.transpose(2, 0, 1)
+
+
+def _factor(values: Array, smallest: int, format_: _Format) -> _Factor:
+    exponents = np.where(values == 0, np.int16(format_.zero), _exponents(values, smallest))
+    return _Factor(np.ascontiguousarray(values, format_.number), np.ascontiguousarray(exponents, format_.whole))
+
+
+def _exponents(values: Array, smallest: int) -> Array:
+    """Of float32; those of subnormals are the format's least."""
+    exponents = ((values.view(np.uint32) >> np.uint32(23)) & np.uint32(0xFF)).astype(np.int16) - np.int16(127)
+    return np.maximum(exponents, np.int16(smallest))
 
 
 def _special(a: Array, b: Array, c: Array) -> Array | None:
@@ -88,38 +135,40 @@ def _tamed(values: Array) -> Array:
     return np.where(np.isfinite(values), F32(0), values)
 
 
-def _parts(values: Array, smallest: int) -> tuple[Array, Array]:
-    """Significands in (-2, 2) and exponents, so that the value is their product; subnormals are not normalised."""
-    exponents = ((values.view(np.uint32) >> np.uint32(23)) & np.uint32(0xFF)).astype(np.int16) - np.int16(127)
-    exponents = np.maximum(exponents, np.int16(smallest))
-    significands = np.ldexp(values, -exponents.astype(np.int32))
-    return significands, np.where(values == 0, _ZERO, exponents)
+def _group(a: _Factor, b: _Factor, c: Array, smallest: int, rule: Rule, accumulator: Accumulator) -> Array:
+    """One group of products and c. `smallest`: the least exponent of a product."""
+    of_c = np.where(c == 0, _ZERO, _exponents(c, -126))
+    largest = np.maximum(np.maximum(_largest(a.exponents, b.exponents, smallest), of_c), np.int16(rule.floor))
+    scale = _power(rule.kept - largest)
+    total = _sum(a.values, b.values, scale).astype(F64)
+    total += np.trunc(c * scale)
+    return _rounded(total * _power(largest - rule.kept), rule, accumulator)
 
 
-def _sliced(parts: tuple[Array, Array], group: slice) -> tuple[Array, Array]:
-    """The products' axis first, for sums along it."""
-    first, second = (np.ascontiguousarray(np.moveaxis(part[..., group], -1, 0)) for part in parts)
-    return first, second
+def _largest(a: Array, b: Array, smallest: int) -> Array:
+    """The largest exponent of the products that a result sums; that of a zero where all are zero."""
+    found = a[0] + b[0]
+    each = np.empty_like(found)
+    for one, other in zip(a[1:], b[1:], strict=True):
+        np.maximum(found, np.add(one, other, out=each), out=found)
+    return np.where(found < smallest, _ZERO, found.astype(np.int16))
 
 
-def _group(a: tuple[Array, Array], b: tuple[Array, Array], c: Array, rule: Rule, accumulator: Accumulator) -> Array:
-    """One group of products and c: (k, batch, m) and (k, batch, n) parts."""
-    exponents = a[1][..., :, None] + b[1][..., None, :]
-    c_significand, c_exponent = _parts(c, -126)
-    largest = np.maximum(np.maximum(exponents.max(axis=0), c_exponent), np.int16(rule.floor))
-    exponents -= largest
-    terms = a[0][..., :, None] * b[0][..., None, :]
-    terms *= _power(exponents, rule.kept)
-    total = terms.astype(np.int32).sum(axis=0, dtype=np.int64)
-    total += (c_significand * _power(c_exponent - largest, rule.kept)).astype(np.int64)
-    exact = np.ldexp(total.astype(F64), largest.astype(np.int32) - rule.kept)
-    return _rounded(exact, rule, accumulator)
+def _sum(a: Array, b: Array, scale: Array) -> Array:
+    """Products times `scale`, cut to integers below 2^27, and their sum: at most 16 in 32 bits."""
+    scale = np.minimum(scale, np.finfo(a.dtype).max).astype(a.dtype)  # of float32 only where all products are zero
+    each, cut = np.empty(scale.shape, a.dtype), np.empty(scale.shape, np.int32)
+    total = np.zeros(scale.shape, np.int32)
+    for one, other in zip(a, b, strict=True):
+        np.multiply(np.multiply(one, other, out=each), scale, out=each)
+        np.copyto(cut, each, casting="unsafe")
+        total += cut
+    return total
 
 
-def _power(exponents: Array, kept: int) -> Array:
-    """2 ** (exponents + kept) as float32; what is cut away altogether gets a small one."""
-    biased = np.maximum(exponents, np.int16(-40)).astype(np.int32) + np.int32(127 + kept)
-    return (biased << np.int32(23)).view(F32)
+def _power(exponents: Array) -> Array:
+    """2 ** exponents as float64."""
+    return ((exponents.astype(np.int64) + np.int64(1023)) << np.int64(52)).view(F64)
 
 
 def _rounded(exact: Array, rule: Rule, accumulator: Accumulator) -> Array:

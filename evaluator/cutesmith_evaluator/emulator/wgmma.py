@@ -24,7 +24,7 @@ from cutesmith_evaluator.emulator.fragments import (
     unpacked,
 )
 from cutesmith_evaluator.emulator.memory import AccessFaultError
-from cutesmith_evaluator.emulator.operand_tiles import described
+from cutesmith_evaluator.emulator.operand_tiles import OperandTile, described
 from cutesmith_evaluator.emulator.program import Step
 from cutesmith_evaluator.emulator.steps import Target
 from cutesmith_evaluator.emulator.whole_warps import WARP, running_warps, spread_over
@@ -121,6 +121,16 @@ class Watched:
 
 
 @dataclass(frozen=True)
+class Reader:
+    """A warp, its first thread's place among those that run, and the rows of a tile that it multiplies."""
+
+    warp: int
+    position: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
 class Tile:
     """An operand in shared memory. `descriptor`: a slot; `rows`: of all of it; `outer`: k is its outer dimension."""
 
@@ -129,18 +139,31 @@ class Tile:
     rows: int
     outer: bool
 
-    def fetch(self, batch: Batch, warp: int, position: int, first: int, count: int) -> Array:
-        """(count, k) float32 or int32 of its rows from `first` on."""
-        issuer = Issuer(batch, position, warp * WARP)
-        tile = described(issuer.value(self.descriptor, "u8"))
-        addresses = tile.along_rows(first, count) if self.outer else tile.along_k(first + np.arange(count))
-        row = int(batch.blocks[warp * WARP])
-        data, pieces = batch.shared.take(row, addresses.reshape(-1), position)
+    def fetch(self, batch: Batch, readers: Sequence[Reader]) -> Array:
+        """(readers, rows, k) float32 or int32. What several warps read is read once, and noted for each of them."""
+        known: dict[tuple[int, int, int], tuple[Array, Array, int]] = {}
+        found = []
         assert batch.order is not None
-        agent = batch.order.wgmma(warp, batch.warp_groups.present(warp))
-        batch.order.async_read(pieces, agent, int(addresses.min()), position)
+        for reader in readers:
+            bits = int(Issuer(batch, reader.position, reader.warp * WARP).value(self.descriptor, "u8"))
+            row = int(batch.blocks[reader.warp * WARP])
+            key = (row, bits, reader.first)
+            if key not in known:
+                known[key] = self._read(batch, row, described(bits), reader)
+            elements, pieces, lowest = known[key]
+            agent = batch.order.wgmma(reader.warp, batch.warp_groups.present(reader.warp))
+            batch.order.async_read(pieces, agent, lowest, reader.position)
+            found.append(elements)
+        return np.stack(found)
+
+    def _read(self, batch: Batch, row: int, tile: OperandTile, reader: Reader) -> tuple[Array, Array, int]:
+        """Elements, the pieces of memory that they are made of, and the lowest address."""
+        first, count = reader.first, reader.count
+        addresses = tile.along_rows(first, count) if self.outer else tile.along_k(first + np.arange(count))
+        data, pieces = batch.shared.take(row, addresses.reshape(-1), reader.position)
         elements = decoded(data.view(f"u{SIZES[self.kind]}"), self.kind)
-        return elements.reshape(-1, count).T if self.outer else elements.reshape(count, -1)
+        laid = elements.reshape(-1, count).T if self.outer else elements.reshape(count, -1)
+        return laid, pieces, int(addresses.min())
 
 
 @dataclass
@@ -167,9 +190,10 @@ class MultiplyGroup:
         batch.warp_groups.check_fenced(registers, numbers)
         a = self._left(batch, numbers, positions)
         pairs = zip(numbers.tolist(), positions, strict=True)
-        b = np.stack([self.b.fetch(batch, warp, position, 0, self.b.rows) for warp, position in pairs])
+        b = self.b.fetch(batch, [Reader(warp, position, 0, self.b.rows) for warp, position in pairs])
         a, b = (operand if sign == 1 else -operand for operand, sign in zip((a, b), self.signs, strict=True))
         result = self.product(a, b, self._added(batch, numbers))
+        batch.counts.products += result.size * a.shape[-1]
         # The columns of D are held in blocks of 8, each as mma.sync holds its own.
         blocks = np.ascontiguousarray(result.reshape(len(numbers), ROWS, -1, 8).transpose(2, 0, 1, 3))
         columns = [column for block in blocks for column in packed_registers(block, self.accumulator)]
@@ -182,11 +206,9 @@ class MultiplyGroup:
         if not isinstance(self.a, Tile):
             return left_operand(stacked(batch, self.a, numbers), self.kinds[0])
         in_block = batch.shape.padded // WARP
-        tiles = [
-            self.a.fetch(batch, warp, position, ROWS * (warp % in_block % _GROUP), ROWS)
-            for warp, position in zip(numbers.tolist(), positions, strict=True)
-        ]
-        return np.stack(tiles)
+        pairs = zip(numbers.tolist(), positions, strict=True)
+        rows = [Reader(warp, position, ROWS * (warp % in_block % _GROUP), ROWS) for warp, position in pairs]
+        return self.a.fetch(batch, rows)
 
     def _added(self, batch: Batch, numbers: Array) -> Array:
         registers = stacked(batch, self.d, numbers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import os
 import re
@@ -16,6 +15,7 @@ from cutesmith_evaluator.worker import dsl
 from cutesmith_evaluator.worker.candidate import KernelBenchCandidate, LoadedCandidate, load_candidate
 from cutesmith_evaluator.worker.cubin import kernels_of
 from cutesmith_evaluator.worker.failures import TaskError, finding_of
+from cutesmith_evaluator.worker.kernel_names import function_name
 from cutesmith_evaluator.worker.observed import declared
 from cutesmith_evaluator.worker.reference import Reference, load_reference
 from cutesmith_evaluator.worker.tracing import Subject, faking, prepare
@@ -136,7 +136,7 @@ def _nothing_compiled(candidate: LoadedCandidate) -> Iterator[Finding]:
 def _resources(compiled: dsl.Compiled, arch: str, path: Path) -> list[Resources]:
     return [
         Resources(
-            kernel=_function_name(use.symbol, path),
+            kernel=function_name(use.symbol, path),
             arch=arch,
             registers=use.registers,
             shared_bytes=use.static_shared_bytes + compiled.dynamic_shared.get(use.symbol, 0),
@@ -144,13 +144,6 @@ def _resources(compiled: dsl.Compiled, arch: str, path: Path) -> list[Resources]
         )
         for use in kernels_of(compiled.cubin)
     ]
-
-
-def _function_name(symbol: str, path: Path) -> str:
-    """The candidate's function behind a kernel's symbol, "kernel_cutlass_<function>_<argument types>"."""
-    mangled = symbol.removeprefix("kernel_cutlass_")
-    functions = [node.name for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.FunctionDef)]
-    return max((name for name in functions if mangled.startswith(name)), key=len, default=symbol)
 
 
 def _launch_limits(compiled: dsl.Compiled, arch: str, path: Path) -> list[Finding]:

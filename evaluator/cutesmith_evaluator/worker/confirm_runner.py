@@ -145,7 +145,7 @@ def take(params: Params, progress: Progress) -> dict[str, object]:
     candidate = load_candidate(Path(params["candidate"]), reference)
     if params["device"] == DEVICE:
         candidate = _emulated(candidate, params, progress)
-    takes = support(reference, candidate) if kernel_module(candidate) else lambda inputs: False
+    takes = support(reference.build("cpu"), candidate) if kernel_module(candidate) else lambda inputs: False
     answers: list[bool] = []
 
     def asked(inputs: Inputs) -> bool:

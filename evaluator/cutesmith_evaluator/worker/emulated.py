@@ -32,6 +32,7 @@ from cutesmith_evaluator.worker.emulated_stores import Answer, NotedStores, Unwr
 from cutesmith_evaluator.worker.emulated_tensor import EmulatedMode, EmulatedTensor
 from cutesmith_evaluator.worker.failures import TaskError, line_in, summary
 from cutesmith_evaluator.worker.inputs import tensors, total_bytes
+from cutesmith_evaluator.worker.kernel_names import function_name
 
 NOT_EMULATED = "not-emulated"
 _State = tuple[int, ...]
@@ -91,8 +92,9 @@ class EmulatedCandidate:
         result = self._forward(module, inputs)
         self.device.count_traffic = False
         moved = total_bytes((*inputs, *module.parameters(), *module.buffers(), *tensors(result)))
-        counts = tuple(kernel_counts(short_name(name), each, self.path) for name, each in self.device.counts.items())
-        self.profile = Profile(self._arch, moved, counts)
+        counts = self.device.counts.items()
+        kernels = tuple(kernel_counts(function_name(name, self.path), each, self.path) for name, each in counts)
+        self.profile = Profile(self._arch, moved, kernels)
         return result
 
     def warm_up(self, module: nn.Module, *inputs: object) -> None:
@@ -222,7 +224,7 @@ class EmulatedCandidate:
             return Finding(NOT_EMULATED, message, line, str(self.path), "information")
         if isinstance(error, OutOfTimeError):
             return Finding(OUT_OF_TIME, f"{where}: {error.message}.", None, str(self.path), "information")
-        kernel = f" (kernel {short_name(error.kernel)})" if error.kernel else ""
+        kernel = f" (kernel {function_name(error.kernel, self.path)})" if error.kernel else ""
         return Finding(error.kind, f"{where}: {error.message}{kernel}.", line, str(self.path))
 
 
@@ -234,8 +236,3 @@ def _plain(text: str) -> str:
 def _wants_cuda(error: Exception) -> bool:
     words = ("not compiled with CUDA", "not linked with support for cuda", "No CUDA GPUs", "NVIDIA driver")
     return type(error).__name__ == "DSLCudaRuntimeError" or any(each in str(error) for each in words)
-
-
-def short_name(kernel: str) -> str:
-    """A kernel's symbol without the types of its arguments."""
-    return kernel.removeprefix("kernel_cutlass_").partition("_tensorptr")[0]

@@ -7,18 +7,30 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
 from cutesmith_evaluator.worker.emulated_drawing import drawn_at
+from cutesmith_evaluator.worker.emulated_sizes import (
+    BESIDE,
+    ELEMENTS,
+    Sizes,
+    Supported,
+    beside,
+    extent,
+    in_memory,
+    largest,
+    shaped,
+    shrunk,
+    smaller_size,
+    state_of,
+)
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.inputs import Group, Inputs, resized, tensors, total_bytes
 from cutesmith_evaluator.worker.reference import Reference
 
-ELEMENTS = 1 << 16  # of the largest input: some hundred blocks of a pointwise kernel, some rows of a wide reduction
-_CLASS = 16  # sizes keep their remainder by this: vector widths and tiles divide it
 _DRAWN_WHOLE = 16 << 20  # bytes of inputs up to which they are made whole and then cut
 _FILLED = {torch.rand, torch.randn, torch.zeros, torch.ones}
 
@@ -57,7 +69,7 @@ def without_memory(reference: Reference) -> Inputs | None:
     if made is None:
         return None
     return tree_map(
-        lambda value: _shaped(value, tuple(value.shape), "meta") if isinstance(value, Tensor) else value, made
+        lambda value: shaped(value, tuple(value.shape), "meta") if isinstance(value, Tensor) else value, made
     )
 
 
@@ -92,74 +104,48 @@ def _in_fakes(reference: Reference) -> Inputs | None:
 
 
 def reduced(
-    reference: Reference, whole: Inputs, groups: Sequence[Group], supported: Callable[[Inputs], bool]
+    reference: Reference,
+    whole: Inputs,
+    groups: Sequence[Group],
+    supported: Callable[[Inputs], bool],
+    module: nn.Module | None = None,
 ) -> tuple[Reference, Inputs, tuple[str, ...]]:
     """The reference at smaller sizes, inputs of these without values, and in words what was cut.
 
     `whole`: the task's inputs, on device meta or real ones. `groups`: dimensions that the trace found free.
-    `supported`: whether the candidate takes such inputs. Raises TaskError.
+    `supported`: whether the candidate takes such inputs. `module`: one of the reference's, if its state is to count.
+    Raises TaskError.
     """
-    inputs = whole
-    sizes: list[tuple[Group, int]] = []
-    words = []
-    for group in groups:
-        position, dimension = group[0]
-        tensor = inputs[position]
-        assert isinstance(tensor, Tensor)
-        largest = max((each.numel() for each in tensors(inputs)), default=0)
-        old = tensor.shape[dimension]
-        new = smaller_size(old, largest)
-        if new == old:
-            continue
-        smaller = _shrunk(inputs, group, new)
-        if not _in_memory(smaller, supported):  # a kernel may be made for this size alone, as for the length of a row
-            continue
-        inputs = smaller
-        sizes.append((group, new))
-        words.append(f"dimension {dimension} of input {position}: {new} instead of {old}")
+    inputs, sizes = _cut(whole, groups, supported)
+    kept = largest((inputs, state_of(module)))
+    if sizes and kept > BESIDE * ELEMENTS:
+        made = module or reference.build("cpu")
+        inputs, sizes = beside(made, inputs, sizes, whole, supported, kept // BESIDE)
     if not sizes:
         return reference, whole, ()
     fields = (reference.task, reference.cls, reference.make_init, reference.make_inputs)
-    return Reduced(*fields, sizes=tuple(sizes), whole=whole), inputs, tuple(words)
+    return Reduced(*fields, sizes=sizes, whole=whole), inputs, tuple(_words(whole, *each) for each in sizes)
 
 
-def smaller_size(size: int, elements: int) -> int:
-    """A size with which the largest input keeps to ELEMENTS: of the same divisibility, unless rows are too long."""
-    if elements <= ELEMENTS:
-        return size
-    wanted = max(1, size * ELEMENTS // elements)
-    low = size % _CLASS or _CLASS
-    if low >= 4 * wanted:
-        return min(size, max(2, wanted))
-    return min(size, max(low, wanted - (wanted - size) % _CLASS))
+def _cut(whole: Inputs, groups: Sequence[Group], supported: Supported) -> tuple[Inputs, Sizes]:
+    inputs = whole
+    sizes: list[tuple[Group, int]] = []
+    for group in groups:
+        old = extent(inputs, group)
+        new = smaller_size(old, largest(inputs))
+        if new == old:
+            continue
+        smaller = shrunk(inputs, group, new)
+        if not in_memory(smaller, supported):  # a kernel may be made for this size alone, as for the length of a row
+            continue
+        inputs = smaller
+        sizes.append((group, new))
+    return inputs, tuple(sizes)
 
 
-def _shrunk(inputs: Inputs, group: Group, size: int) -> Inputs:
-    changed = list(inputs)
-    for position, dimension in group:
-        tensor = changed[position]
-        assert isinstance(tensor, Tensor)
-        shape = (*tensor.shape[:dimension], size, *tensor.shape[dimension + 1 :])
-        changed[position] = _shaped(tensor, shape, "meta")
-    return tuple(changed)
-
-
-def _in_memory(inputs: Inputs, supported: Callable[[Inputs], bool]) -> bool:
-    """The answer for inputs in memory that is never written; False where there is not so much."""
-    try:
-        made = [_shaped(each, tuple(each.shape), "cpu") if isinstance(each, Tensor) else each for each in inputs]
-    except RuntimeError:  # torch's, for memory that the machine has not
-        return False
-    return supported(tuple(made))
-
-
-def _shaped(model: Tensor, shape: tuple[int, ...], device: str) -> Tensor:
-    """A new tensor without values, its dimensions laid out as `model`'s are; those that it repeats are repeated."""
-    order = sorted(range(model.dim()), key=lambda dimension: -model.stride(dimension))
-    back = sorted(range(model.dim()), key=lambda place: order[place])
-    kept = [1 if model.stride(dimension) == 0 else shape[dimension] for dimension in order]
-    made = torch.empty(kept, dtype=model.dtype, device=device).permute(back)
-    return made.expand(shape)
+def _words(whole: Inputs, group: Group, size: int) -> str:
+    position, dimension = group[0]
+    return f"dimension {dimension} of input {position}: {size} instead of {extent(whole, group)}"
 
 
 def _placed(inputs: Inputs) -> list[tuple[int, Tensor]]:

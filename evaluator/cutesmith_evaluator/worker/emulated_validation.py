@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from cutesmith_evaluator.emulator.properties import properties_of
 from cutesmith_evaluator.types import Finding, Validation
@@ -17,11 +18,13 @@ from cutesmith_evaluator.worker.checks import Outcome, run_checks
 from cutesmith_evaluator.worker.checks_case import OUT_OF_TIME, TOO_BIG
 from cutesmith_evaluator.worker.checks_conduct import Conduct
 from cutesmith_evaluator.worker.checks_guard import kernel_module
-from cutesmith_evaluator.worker.emulated import NOT_EMULATED, EmulatedCandidate, short_name
-from cutesmith_evaluator.worker.emulated_inputs import ELEMENTS, reduced, without_memory
+from cutesmith_evaluator.worker.emulated import NOT_EMULATED, EmulatedCandidate
+from cutesmith_evaluator.worker.emulated_inputs import reduced, without_memory
+from cutesmith_evaluator.worker.emulated_sizes import ELEMENTS
 from cutesmith_evaluator.worker.emulated_time import Pace
 from cutesmith_evaluator.worker.inputs import Inputs, tensors, total_bytes
 from cutesmith_evaluator.worker.inputs_plan import Plan
+from cutesmith_evaluator.worker.kernel_names import function_name
 from cutesmith_evaluator.worker.memory import free_memory
 from cutesmith_evaluator.worker.methods import Progress
 from cutesmith_evaluator.worker.reference import Reference
@@ -46,7 +49,8 @@ def validate_emulated(
     whole = without_memory(reference)
     whole = reference.inputs(0, "cpu") if whole is None else whole
     groups = request.plan.groups if kernel_module(candidate) is not None else ()  # a ModelNew is for its sizes alone
-    smaller, inputs, cuts = reduced(reference, whole, groups, support(reference, emulated))
+    module = reference.build("cpu")
+    smaller, inputs, cuts = reduced(reference, whole, groups, support(module, emulated), module)
     free = free_memory()
     if total_bytes(inputs) * _COPIES > free * _SHARE:
         return Validation(None, DEVICE, findings=(_too_big(reference, inputs, free),))
@@ -88,7 +92,7 @@ def _limits(request: Request) -> tuple[float, float]:
 def _parts(candidate: EmulatedCandidate) -> list[str]:
     """What of each kernel ran, where blocks were left out."""
     return [
-        f"of {short_name(kernel)} {ran} of {blocks} blocks (the first, the last and a spread)"
+        f"of {function_name(kernel, candidate.path)} {ran} of {blocks} blocks (the first, the last and a spread)"
         for kernel, (ran, blocks) in candidate.device.parts.items()
         if kernel not in candidate.device.whole
     ]
@@ -108,9 +112,8 @@ def _cut_short(outcome: Outcome) -> list[str]:
     return [f"{number}, for there was no time for more"] if late else []
 
 
-def support(reference: Reference, candidate: LoadedCandidate) -> Callable[[Inputs], bool]:
-    """Whether the candidate takes inputs; what goes wrong there, the checks will say."""
-    module = reference.build("cpu")
+def support(module: nn.Module, candidate: LoadedCandidate) -> Callable[[Inputs], bool]:
+    """Whether the candidate takes inputs for the module; what goes wrong there, the checks will say."""
 
     def supported(inputs: Inputs) -> bool:
         try:
