@@ -10,6 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from corpus import emulated, kernels
+from cutesmith_evaluator.emulator.faults import FaultError
 from cutesmith_evaluator.worker import dsl
 from cutesmith_evaluator.worker.candidate import load_candidate
 from cutesmith_evaluator.worker.emulated import EmulatedCandidate
@@ -145,3 +147,17 @@ def test_a_fault_is_named_with_its_line(fault: Fault, tmp_path: Path) -> None:
     lines = path.read_text().split("\n")
     assert finding.line == next(number for number, line in enumerate(lines, 1) if fault.at in line), finding
     assert fault.says in finding.message
+
+
+def test_moves_of_sums_after_a_fence_are_the_compilers_and_no_use() -> None:
+    """Zeros that a program writes before the fence stand after it in PTX, as a GPU's code has no such moves."""
+    fence = "wgmma.fence.sync.aligned;"
+    plain = kernels.family("wgmma")[0]
+    moved, used = (
+        replace(plain, ptx=plain.ptx.replace(fence, f"{fence} {text}", 1))
+        for text in ("mov.b32 %f1, %f1; mov.b32 %d_0, %d_0;", "add.u32 %d_0, %d_0, 0;")
+    )
+    for got, want in zip(emulated.run(moved), emulated.run(plain), strict=True):
+        assert (got == want).all()
+    with pytest.raises(FaultError, match="on a register that its warp has used"):
+        emulated.run(used)

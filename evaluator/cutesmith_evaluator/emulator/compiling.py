@@ -75,7 +75,7 @@ def _add_step(block: BasicBlock, instruction: Instruction, number: int, slots: S
     if (member := lowering.member_slot(instruction)) is not None:
         block.member_slot = member
     if touched := lowering.touched_by(instruction):
-        step = Watched(step, touched)
+        step = Watched(step, touched, moves=instruction.words[0] == "mov")
     guard = instruction.guard
     where = (slots.register(guard.register), guard.negated) if guard else None
     if is_gate(instruction):
