@@ -212,7 +212,8 @@ def finish_of(tensors: Tensors, contraction: Contraction, triangle: Triangle | N
     """The epilogue's function, one result per output for one sum."""
     own = (contraction.left, contraction.right)
     operands = tuple(a for a in tensors.loads if a.load not in own)
-    writer = Writer(False)
+    is_rounded = all(access.dtype in ("float16", "bfloat16") for access in tensors.stores)
+    writer = Writer(is_rounded, scalars=is_rounded)
     writer.taken.update(TAKEN)
     writer.names[id(contraction.total)] = "total"
     names = []

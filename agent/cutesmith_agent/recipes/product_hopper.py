@@ -218,6 +218,7 @@ clusters = cutlass.min(works, BLOCKS // (CLUSTER_M * CLUSTER_N))
     block=[CONSUMERS + 128, 1, 1],
     cluster=[CLUSTER_M, CLUSTER_N, 1],
     min_blocks_per_mp=BLOCKS_PER_MP,
+    preferred_smem_carveout=100,  # percent
     stream=stream,
 )
 """

@@ -81,7 +81,11 @@ _HALF_SHAPES = (
     (128, 64, 64, 2, 1, 8),
     (64, 256, 64, 1, 1, 8),
     (64, 128, 64, 1, 1, 8),
+    (64, 32, 128, 1, 4, 8),
+    (128, 32, 128, 1, 4, 8),
 )
+SHALLOW = 256  # values of depth up to which results take longer to write than to sum
+_SHALLOW_SHAPES = ((128, 64, 32, 1, 2, 8), (128, 64, 32, 2, 1, 8))  # two blocks at a time
 
 # Time of a tile's shape beside the best, where tiles divide everything: of parts at 4096³ on an H200, 2026-11-29; of
 # factors in half precision by what a tile loads for what it multiplies.
@@ -96,8 +100,11 @@ _SLOWER = {
     (1, 128, 64, 64): 1.4,
     (1, 64, 256, 64): 1.15,
     (1, 64, 128, 64): 1.4,
+    (1, 64, 32, 128): 2.0,
+    (1, 128, 32, 128): 2.0,
 }
-PRODUCTS = 4096  # that a multiprocessor's tensor cores do in a cycle
+LOADED = 36.0  # bytes that a multiprocessor gets from L2 in a cycle while all do
+PRODUCTS = 2048  # that a multiprocessor's tensor cores do in a cycle
 BYTES = 18.0  # that one reads or writes in a cycle while all do
 TILE_CYCLES = 1500.0  # from a tile's first load to its first product, and from the last to what is stored
 COMBINE_CYCLES = 4000.0  # of a launch that adds up what blocks summed
@@ -106,8 +113,11 @@ COMBINE_CYCLES = 4000.0  # of a launch that adds up what blocks summed
 def hopper(views: Views) -> tuple[HopperSchedule, ...]:
     """For H100 and H200: best guess first."""
     made = []
-    for shape in _HALF_SHAPES if views.is_half else _SHAPES:
-        one = HopperSchedule(*shape, parts=views.parts)
+    shapes = [(shape, 1) for shape in (_HALF_SHAPES if views.is_half else _SHAPES)]
+    if views.depth <= SHALLOW:
+        shapes += [(shape, 2) for shape in _SHALLOW_SHAPES]
+    for shape, per_mp in shapes:
+        one = HopperSchedule(*shape, parts=views.parts, per_mp=per_mp)
         m_blocks = min(one.m_blocks, -(-views.size("rows") // one.m))  # no larger cluster than there are tiles
         n_blocks = min(one.n_blocks, -(-views.size("columns") // one.n))
         made.append(_with_splits(replace(one, m_blocks=m_blocks, n_blocks=n_blocks), views))
@@ -140,12 +150,14 @@ def _cycles(schedule: HopperSchedule, views: Views) -> float:
     chunks = math.ceil(math.ceil(views.depth / schedule.k) / schedule.splits)
     slower = _SLOWER.get((schedule.parts, schedule.m, schedule.n, schedule.k), 1.0)
     work = slower * chunks * schedule.k * schedule.m * schedule.n * terms / PRODUCTS
+    lines = schedule.m / schedule.n_blocks + schedule.n / schedule.m_blocks
+    work = max(work, chunks * schedule.k * lines * 2 * schedule.parts / LOADED)
     size = 4 if schedule.splits > 1 or not views.is_half else 2
     stored = schedule.m * schedule.n * size / BYTES
     clusters = -(-views.size("rows") // (schedule.m * schedule.m_blocks))
     clusters *= -(-views.size("columns") // (schedule.n * schedule.n_blocks)) * views.size("batches") * schedule.splits
-    waves = -(-clusters // (H200 * schedule.per_mp // (schedule.m_blocks * schedule.n_blocks)))
-    total = waves * (max(work, stored) + TILE_CYCLES + min(work, stored) / 2)
+    waves = -(-clusters // (H200 // (schedule.m_blocks * schedule.n_blocks)))
+    total = waves * (max(work, stored) + (TILE_CYCLES + min(work, stored) / 2) / schedule.per_mp)
     if schedule.splits > 1:
         results = views.size("rows") * views.size("columns") * views.size("batches")
         total += COMBINE_CYCLES + results * 4 * (schedule.splits + 1) / (H200 * BYTES)

@@ -128,6 +128,7 @@ class Writer:
     taken: set[str] = field(default_factory=set)
     lines: list[str] = field(default_factory=list)
     uses: Counter[int] = field(default_factory=Counter)
+    scalars: bool = False  # single values, whose results are rounded to half precision
     row_vectors: bool = False  # a thread has several rows: what depends on the row alone is a vector too
 
     def count(self, roots: tuple[Expr, ...]) -> None:
@@ -175,6 +176,8 @@ class Writer:
             raise AssertionError(f"a {kind} must be named before it is used")
         if self.fast and e.per_column and (fast := self._half_precision(e)):
             return fast
+        if self.scalars and (cheap := self._of_scalars(e)):
+            return cheap, ATOM
         if e.name in INFIX:
             binding, sign = INFIX[e.name]
             left, right = (self.write(a, b) for a, b in zip(e.args, self._sides(e.name, binding), strict=True))
@@ -190,6 +193,15 @@ class Writer:
         fast = ", fastmath=True" if self.fast and e.name in FAST else ""
         operands = ", ".join(self.write(a) for a in e.args)
         return f"cute.math.{FUNCTIONS.get(e.name, e.name)}({operands}{fast})", ATOM
+
+    def _of_scalars(self, e: Op) -> str | None:
+        """As `_half_precision`, for single values."""
+        if e.name == "erf":
+            return f"erf({self.write(e.args[0])})"
+        if e.name == "div" and isinstance(e.args[1], Op) and e.args[1].name == "add" and _is_one(e.args[1].args[0]):
+            numerator, denominator = (self.write(a) for a in e.args)
+            return f"({numerator}) * cute.arch.rcp_approx({denominator})"
+        return None
 
     def _half_precision(self, e: Op) -> tuple[str, int] | None:
         """Cheaper forms whose error is far below a half-precision rounding; see HELPERS."""
@@ -254,6 +266,16 @@ HELPERS = {
         "    return a * reciprocal.load()",
         "",
     ),
+    " erf(": (
+        "def erf(x):",
+        '    """To within 2e-7 (Abramowitz and Stegun, 7.1.26), without branches: for results in half precision."""',
+        "    size = cutlass.max(x, -x)",
+        "    t = cute.arch.rcp_approx(1.0 + 0.3275911 * size)",
+        "    series = ((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736",
+        "    rest = (series * t + 0.254829592) * t * cute.math.exp(-x * x, fastmath=True)",
+        "    return cutlass.min(cutlass.max(x * 3.0e38, -1.0), 1.0) * (1.0 - rest)",
+        "",
+    ),
     " log1p(": (
         "def log1p(x):",
         '    """log(1 + x) for x >= 0, for results in half precision: the series where 1 + x would round."""',
@@ -265,7 +287,7 @@ HELPERS = {
 
 def helpers(lines: list[str]) -> list[str]:
     """The helper functions that these lines call."""
-    text = "\n".join(lines).replace("(log1p(", "( log1p(")
+    text = "\n".join(lines).replace("(log1p(", "( log1p(").replace("(erf(", "( erf(")
     return [line for call, helper in HELPERS.items() if call in text for line in helper]
 
 
