@@ -65,11 +65,14 @@ MMA_SYNC = Case("torch.einsum('bik,bjk->bji', a, b)", (2, 20, 40), (2, 70, 40), 
 HALF_LAYER = Case("F.gelu(self.linear(a) + b)", (2, 9, 72), (40,), {"tile_m": 64, "tile_n": 128}, dtype="bfloat16")
 HALF_TURNED = Case("a.T @ b", (72, 136), (72, 16), {"tile_n": 128, "cluster_m": 2}, dtype="float16")
 HALF_ODD = Case("torch.einsum('bik,bjk->bji', a, b)", (2, 20, 701), (2, 21, 701), {"splits": 2}, "sm_80", "float16")
-TRIANGLE = Case("torch.triu(a @ b, 3)", (250, 72), (72, 256), {"tile_n": 128, "tile_k": 64, "cluster_m": 1})
+TRIANGLE = Case("torch.triu(a @ b, 3)", (130, 72), (72, 128), {"tile_n": 128, "tile_k": 64, "cluster_m": 1})
 LOWER = Case("torch.tril(a @ b)", (70, 40), (40, 131), {"tile_m": 64, "tile_n": 64}, "sm_80")
 CHAIN = Case("torch.logsumexp(F.gelu(self.norm(self.linear(a))) + b, dim=1)", (9, 72), (40,), {})
 WIDE = Case("a.T @ b", (67, 13), (67, 11), {"tile_k": 32, "tile_m": 192})
-SHARED_DEPTH = Case("a @ b.T + 1", (20, 1100), (24, 1100), {"splits": 4})
+SHARED_DEPTH = Case("a @ b.T + 1", (20, 1100), (24, 1100), {"splits": 4, "parts": 2})
+ONE_BLOCK = Case("a @ b.T + 1", (20, 100), (24, 100), {"splits": 1, "parts": 2})
+DIRECT = Case("a @ b.T + 1", (20, 100), (24, 100), {"splits": 1, "is_direct": 1})
+DIRECT_TURNED = Case("a.T @ b * 0.5", (72, 40), (72, 44), {"is_direct": 1})
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +103,7 @@ def _with(drafts: tuple[Draft, ...], schedule: dict[str, int]) -> Draft:
     return next(draft for draft in drafts if schedule.items() <= draft.schedule.items())
 
 
-CASES = [LAYER, CLUSTER, MMA_SYNC, HALF_LAYER, HALF_ODD, TRIANGLE, LOWER, CHAIN]
+CASES = [LAYER, CLUSTER, MMA_SYNC, HALF_LAYER, HALF_ODD, TRIANGLE, LOWER, CHAIN, DIRECT_TURNED]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.dtype} {case.expression}")
@@ -129,16 +132,17 @@ def test_factors_in_half_precision_are_read_where_they_lie_or_copied(worker: Wor
     assert_as_precise(kernel(odd, b), module(a, b), exact)
 
 
-def test_what_is_special_is_as_in_fp32(worker: Worker, tmp_path: Path) -> None:
+@pytest.mark.parametrize("case", [SHARED_DEPTH, ONE_BLOCK, DIRECT], ids=lambda case: str(case.schedule))
+def test_what_is_special_is_as_in_fp32(worker: Worker, case: Case, tmp_path: Path) -> None:
     """Inf, NaN, rows of zeros, subnormal rows, rows near fp32's limit, and rows over the whole range."""
-    _, kernel = made(worker, SHARED_DEPTH, tmp_path)
+    _, kernel = made(worker, case, tmp_path)
     generator = torch.Generator().manual_seed(0)
-    a, b = (torch.randn(shape, generator=generator) for shape in (SHARED_DEPTH.left, SHARED_DEPTH.right))
+    a, b = (torch.randn(shape, generator=generator) for shape in (case.left, case.right))
     a[0], b[1], b[5, 5] = 0, 0, 0
     a[2, 5], a[3, 6], a[4, 7], b[6, 5] = float("inf"), float("-inf"), float("nan"), float("inf")
     a[8], b[9] = a[8] * 1e-40, b[9] * 2.0**100
     a[10], b[10] = a[10] * 1e35, b[10] * 1e-30
-    a[11] = a[11] * torch.exp2(torch.arange(1100) % 60 - 30.0)
+    a[11] = a[11] * torch.exp2(torch.arange(a.shape[1]) % 60 - 30.0)
     got, exact, size = kernel(a, b), a.double() @ b.double().T + 1, a.double().abs() @ b.double().abs().T + 1
     fits = exact.isfinite() & (exact.abs() < 3e38)
     assert torch.equal(got.isnan(), exact.isnan())

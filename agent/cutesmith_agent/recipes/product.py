@@ -48,13 +48,14 @@ def constants(views: Views, engine: Engine, schedule: Schedule) -> tuple[tuple[s
         ("PITCH", -(-depth // multiple) * multiple, "values from one line of a part to the next, or of a copy"),
         ("PARTS", views.parts, "matrices that stand for a factor"),
         *schedule.constants(),
+        *((("IS_DIRECT", 1, "the kernel splits fp32 factors itself"),) if views.is_direct else ()),
         ("VECTOR", 4, "values of an access, at most, where tensors start at multiples of 16 bytes"),
     )
     if views.triangle is not None:
         kept = f"least column - row of results in the {views.triangle.kind} triangle"
         kept = kept if views.triangle.kind == "upper" else kept.replace("least", "largest")
         common = (*common, ("DIAGONAL", views.triangle.diagonal, kept))
-    return common if views.is_half else (*common, *_of_splitting(depth))
+    return common if views.is_whole else (*common, *_of_splitting(depth))
 
 
 def _of_splitting(depth: int) -> tuple[tuple[str, int, str], ...]:
@@ -75,14 +76,16 @@ def emit(views: Views, engine: Engine, schedule: Schedule, name: str) -> tuple[K
     sums = engine.half if views.is_half else engine.split
     done = f"finish(total, {engine.through}, first_row, first_column, z, {{tensors}})"
     kernel = placed(placed(engine.kernel, "{states}", sums.states), "{sums}", sums.loop)
-    kernel = placed(kernel, "{skip}", "" if views.triangle is None or views.is_half else engine.skip(views.triangle))
+    kernel = placed(kernel, "{memory}", engine.memory)
+    kernel = placed(kernel, "{skip}", engine.skip(views.triangle) if views.triangle and not views.is_whole else "")
     pieces = (
         f"{engine.imports.rstrip()}\nRUN = {f'{run} if vector > 1 else 1' if run > 1 else 1}  # results of an access",
-        product_pack.PACK if views.is_half else _splitting(views),
+        product_split.COMMON if views.is_direct else "",
+        product_pack.PACK if views.is_whole else _splitting(views),
         product_finish.NEIGHBOURS,
         "\n".join(finish.lines),
         store_text(finish, tuple(views.column_stride(a) for a in finish.operands), views.triangle),
-        "" if views.is_half else product_finish.SETTLE,
+        "" if views.is_half else _settling(views),
         product_finish.PARTIAL if split else _settled(engine.tile, engine.once_more, views),
         _settled(product_finish.COMBINE, product_finish.COMBINE_ONCE_MORE, views) if split else "",
         product_host.PLACE,
@@ -91,7 +94,7 @@ def emit(views: Views, engine: Engine, schedule: Schedule, name: str) -> tuple[K
             "{parameters}", "partials: cute.Tensor," if split else "{parameters}"
         ),
         engine.helpers,
-        "" if views.is_half else product_host.PARTS,
+        "" if views.is_whole else product_host.PARTS,
         "\n".join(product_host.host(views, finish, engine, name, k=schedule.k, split=split)),
     )
     tensors = product_host.tensors_of(views, finish)
@@ -102,23 +105,38 @@ def emit(views: Views, engine: Engine, schedule: Schedule, name: str) -> tuple[K
         "{parameters}": _annotated(tensors),
         "{result}": views.tensors.stores[0].gmem,
         "{operand}": views.operand_type,
+        "{factor}": views.factor_type,
+        "{bytes}": str(views.factor_bytes),
         "{left_major}": _major(views, engine, views.left),
         "{right_major}": _major(views, engine, views.right),
+        "{left_fed_major}": "ROW_MAJOR" if engine.is_direct else _major(views, engine, views.left),
+        "{right_fed_major}": "ROW_MAJOR" if engine.is_direct else _major(views, engine, views.right),
+        "{left_fed}": engine.fed[0],
+        "{right_fed}": engine.fed[1],
     }
     lines = [line for piece in pieces if piece for line in (*_filled(piece, words), "")]
     text = KernelText(tuple(lines[:-1]), views.tensors)
     return text, product_host.scratch(views, engine, schedule.k, split=split)
 
 
+def _settling(views: Views) -> str:
+    settle, again = product_finish.SETTLE, product_finish.AGAIN
+    if views.is_direct:
+        settle, again = product_finish.DIRECT_SETTLE, product_finish.DIRECT_AGAIN
+    where = "" if views.is_direct else ", if a line of either factor has Inf or NaN"
+    return settle + placed(product_finish.PLAIN, "{again}", again).replace("{where}", where)
+
+
 def _splitting(views: Views) -> str:
     by_lines = [views.is_by_lines(side) for side in (views.left, views.right)]
     chosen = (product_split.BY_LINES if any(by_lines) else "", product_split.ACROSS if not all(by_lines) else "")
-    return product_split.COMMON + "".join(chosen)
+    return "LINES_PER_BLOCK = 256 // SPLIT_THREADS\n" + product_split.COMMON + "".join(chosen)
 
 
 def _settled(text: str, once_more: str, views: Views) -> str:
     """With what only sums of split values need: their powers of two taken out, Inf and NaN by fp32 arithmetic."""
-    settle = "numbers = settle(sums, row, column, batch, left_undo, right_undo) & numbers"
+    given = "sums" if views.is_direct else "sums, row, column, batch, left_undo, right_undo"
+    settle = f"numbers = settle({given}) & numbers"
     steps = ("", "", "") if views.is_half else ("numbers = cutlass.Boolean(True)", settle, once_more)
     for mark, step in zip(("{numbers}", "{settle}", "{once_more}"), steps, strict=True):
         text = placed(text, mark, step)
@@ -126,7 +144,7 @@ def _settled(text: str, once_more: str, views: Views) -> str:
 
 
 def _major(views: Views, engine: Engine, access: Access) -> str:
-    by_lines = not views.is_half or product_pack.is_by_lines(views, engine, access)
+    by_lines = not views.is_whole or product_pack.is_by_lines(views, engine, access)
     return "ROW_MAJOR" if by_lines else "COL_MAJOR"
 
 

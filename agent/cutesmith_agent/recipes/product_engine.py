@@ -48,6 +48,9 @@ class Engine:
     least: tuple[int, int]  # compute capability
     upper: str  # statements that leave out what a tile without a part of the upper triangle would sum,
     lower: str  # or of the lower one
+    memory: str = ""  # what the kernel allocates in shared memory besides
+    fed: tuple[str, str] = ("left_stages", "right_stages")  # from where tensor cores take both factors
+    is_direct: bool = False  # it reads fp32 factors as they are
 
     def skip(self, triangle: Triangle) -> str:
         return self.upper if triangle.kind == "upper" else self.lower

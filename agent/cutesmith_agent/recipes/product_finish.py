@@ -40,7 +40,18 @@ def settle(sums, row, column, batch, left_undo, right_undo):
         sums[i] = unscaled(sums[i], one, others[i])
         numbers = numbers & (sums[i] == sums[i])
     return numbers
+'''
 
+DIRECT_SETTLE = '''
+def settle(sums):
+    """Whether all sums are finite."""
+    numbers = cutlass.Boolean(True)
+    for i in range(cute.size(sums)):
+        numbers = numbers & (sums[i] - sums[i] == 0.0)
+    return numbers
+'''
+
+PLAIN = '''
 @cute.jit
 def plain(left: cute.Tensor, right: cute.Tensor, row: cutlass.Int32, column: cutlass.Int32, batch: cutlass.Int32):
     """A sum with Inf or NaN in it, by fp32 arithmetic: split values would add what the product has not."""
@@ -56,13 +67,23 @@ def again(
     batch: cutlass.Int32,
     {parameters}
 ):
-    """A result by fp32 arithmetic, if a line of either factor has Inf or NaN."""
-    undo = left_undo[row, batch] + right_undo[column, batch]
-    if undo != undo:
-        one = cute.make_rmem_tensor((1,), cutlass.Float32)
-        one[0] = plain(left, right, row, column, batch)
-        store(one, row, column, batch, {outside})
+    """A result by fp32 arithmetic{where}."""
+    {again}
 '''
+
+AGAIN = """
+undo = left_undo[row, batch] + right_undo[column, batch]
+if undo != undo:
+    one = cute.make_rmem_tensor((1,), cutlass.Float32)
+    one[0] = plain(left, right, row, column, batch)
+    store(one, row, column, batch, {outside})
+"""
+
+DIRECT_AGAIN = """
+one = cute.make_rmem_tensor((1,), cutlass.Float32)
+one[0] = plain(left, right, row, column, batch)
+store(one, row, column, batch, {outside})
+"""
 
 NEIGHBOURS = '''
 def neighbours(line, at, width):
@@ -154,7 +175,7 @@ def finish(
 '''
 
 STAGED_ONCE_MORE = """
-if not numbers:
+if cute.arch.vote_any_sync(numbers ^ True):  # a thread's places here are not those above
     for place in cutlass.range(16 * TILE_N // 32, unroll=1):
         row, column = first_row + place % 16, first_column + place // 16 * 32 + lane
         if row < rows and column < columns:

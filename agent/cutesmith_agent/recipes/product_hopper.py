@@ -17,7 +17,7 @@ from cutlass.tensor_utils import LayoutEnum
 from cutlass.utils import hopper_helpers
 
 CONSUMERS = 2 * TILE_M  # threads: a warpgroup for 64 rows of a tile
-STAGE_BYTES = PARTS * 2 * TILE_K * (TILE_M + TILE_N)
+STAGE_BYTES = PARTS * {bytes} * TILE_K * (TILE_M + TILE_N)
 """
 
 KERNEL = """
@@ -47,10 +47,11 @@ def {name}_kernel(
 
     smem = cutlass.memory.SmemAllocator()
     barriers = smem.allocate_array(cutlass.Int64, 2 * STAGES)
-    left_stages = smem.allocate_tensor({operand}, left_layout.outer, 1024, swizzle=left_layout.inner)
-    right_stages = smem.allocate_tensor({operand}, right_layout.outer, 1024, swizzle=right_layout.inner)
+    left_stages = smem.allocate_tensor({factor}, left_layout.outer, 1024, swizzle=left_layout.inner)
+    right_stages = smem.allocate_tensor({factor}, right_layout.outer, 1024, swizzle=right_layout.inner)
     staging_layout = cute.make_layout((16, 32, CONSUMERS // 32), stride=(40, 1, 640))
     staging = smem.allocate_tensor(cutlass.Float32, staging_layout, 128)
+    {memory}
     readers = (CLUSTER_M + CLUSTER_N - 1) * CONSUMERS // 32  # warps, in every block that gets a tile from this one
     pipe = pipeline.PipelineTmaAsync.create(
         barrier_storage=barriers,
@@ -101,8 +102,8 @@ def {name}_kernel(
     else:
         cute.arch.setmaxregister_increase(CONSUMER_REGISTERS)
         thread = mma.get_slice(tidx)
-        left_fragment = mma.make_fragment_A(thread.partition_A(left_stages))
-        right_fragment = mma.make_fragment_B(thread.partition_B(right_stages))
+        left_fragment = mma.make_fragment_A(thread.partition_A({left_fed}))
+        right_fragment = mma.make_fragment_B(thread.partition_B({right_fed}))
         places = thread.partition_C(cute.make_identity_tensor((TILE_M, TILE_N)))
         corner = staging[None, None, warp]
         total = cute.make_rmem_tensor(places.shape, cutlass.Float32)
@@ -186,15 +187,15 @@ left_major, right_major = LayoutEnum.{left_major}, LayoutEnum.{right_major}
 mma = hopper_helpers.make_trivial_tiled_mma(
     {operand},
     {operand},
-    left_major.mma_major_mode(),
-    right_major.mma_major_mode(),
+    LayoutEnum.{left_fed_major}.mma_major_mode(),
+    LayoutEnum.{right_fed_major}.mma_major_mode(),
     cutlass.Float32,
     (TILE_M // 64, 1, 1),
     tiler_mn=(64, TILE_N),
 )
 tile = (TILE_M, TILE_N, TILE_K)
-left_layout = hopper_helpers.make_smem_layout_a(left_major, tile, {operand}, PARTS * STAGES)
-right_layout = hopper_helpers.make_smem_layout_b(right_major, tile, {operand}, PARTS * STAGES)
+left_layout = hopper_helpers.make_smem_layout_a(left_major, tile, {factor}, PARTS * STAGES)
+right_layout = hopper_helpers.make_smem_layout_b(right_major, tile, {factor}, PARTS * STAGES)
 load_left, left_tiles = tma_loads(left_parts, left_layout, TILE_M, CLUSTER_N)
 load_right, right_tiles = tma_loads(right_parts, right_layout, TILE_N, CLUSTER_M)
 down = cute.ceil_div(rows, TILE_M * CLUSTER_M)

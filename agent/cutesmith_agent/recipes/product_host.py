@@ -77,7 +77,9 @@ SPLIT = ("left", "right", "left_undo", "right_undo")  # what finishing a tile of
 
 def tensors_of(views: Views, finish: Finish) -> tuple[str, ...]:
     """What finishes a tile, by its names in the text."""
-    return finish.tensors if views.is_half else (*SPLIT, *finish.tensors)
+    if views.is_half:
+        return finish.tensors
+    return (*(SPLIT[:2] if views.is_direct else SPLIT), *finish.tensors)
 
 
 def scratch(views: Views, engine: Engine, k: int, *, split: bool) -> str:
@@ -85,7 +87,7 @@ def scratch(views: Views, engine: Engine, k: int, *, split: bool) -> str:
     largest magnitudes need before the product, and the sums of a split depth after it."""
     results = f"{views.tensors.outputs[0]}.numel()"
     rows, columns, batches = (views.count(group, results) for group in ("rows", "columns", "batches"))
-    if views.is_half:
+    if views.is_whole:
         size = packed_size(views, engine, k, {"rows": rows, "columns": columns, "batches": batches})
     else:
         lines = f"({rows} + {columns})" if batches == "1" else f"({batches}) * ({rows} + {columns})"
@@ -105,8 +107,8 @@ def host(views: Views, finish: Finish, engine: Engine, name: str, *, k: int, spl
         f"rows, columns, batches = {counts}",
         *(f"{side} = {views.operand(_side(views, side), lines)}" for side, lines in SIDES),
         *(f"{a.gmem} = {views.around(a)}" for a in (*finish.operands, *finish.outputs)),
-        *(packing(views, engine, k) if views.is_half else _splitting(views)),
-        *_lines(REST if split and views.is_half else ""),
+        *(packing(views, engine, k) if views.is_whole else _splitting(views)),
+        *_lines(REST if split and views.is_whole else ""),
         *_lines(PARTIALS if split else ""),
         *_lines(launch),
         *_lines(COMBINE.replace("{tensors}", ", ".join(tensors)) if split else ""),

@@ -1,4 +1,4 @@
-"""Factors in half precision: read where they lie, or copied first to where tensor cores can be fed from. Text of a
+"""Factors that the kernel reads as they are: where they lie, or copied first to where it can be fed from. Text of a
 candidate file."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def pack(matrix: cute.Tensor, packed: cute.Tensor, across: cutlass.Constexpr):
 
 BUFFER = """
 step = cute.assume(cutlass.Int64({lines}) * ({pitch}), divby=8)
-buffer = cute.make_ptr({operand}, at, cute.AddressSpace.gmem, assumed_align=16)
+buffer = cute.make_ptr({factor}, at, cute.AddressSpace.gmem, assumed_align=16)
 packed = cute.make_tensor(buffer, cute.make_layout(({lines}, {pitch}, batches), stride=({pitch}, 1, step)))
 pack({matrix}, packed, {across}).launch(
     grid=[cute.ceil_div(cute.size(packed), 2048), 1, 1], block=[256, 1, 1], stream=stream
@@ -42,7 +42,7 @@ pack({matrix}, packed, {across}).launch(
 {side}_parts = cute.make_tensor(
     buffer, cute.make_layout(cute.select(cute.shape({side}), mode=[0, 1, 2]), stride=({strides}, step))
 )
-at += 2 * batches * step
+at += {bytes} * batches * step
 """
 
 
@@ -90,9 +90,9 @@ def packed_size(views: Views, engine: Engine, k: int, counts: Mapping[str, str])
     sizes = {True: ["4"], False: ["4"]}
     for access, group in ((views.left, "rows"), (views.right, "columns")):
         lines, batches = counts[group], counts["batches"]
-        size = f"{batches} * ({lines}) * PITCH // 2"
+        size = f"{batches} * ({lines}) * PITCH * {views.factor_bytes} // 4"
         if not is_by_lines(views, engine, access):
-            size = f"{batches} * DEPTH * (({lines} + 7) // 8 * 8) // 2"
+            size = f"{batches} * DEPTH * (({lines} + 7) // 8 * 8) * {views.factor_bytes} // 4"
         for aligned in (True, False):
             if not (aligned and in_place(views, engine, access, k)):
                 sizes[aligned].append(size)

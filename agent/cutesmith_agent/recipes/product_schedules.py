@@ -26,12 +26,16 @@ class HopperSchedule:
     splits: int = 1
     parts: int = 2  # matrices that stand for a factor
     per_mp: int = 1  # blocks of a multiprocessor
+    is_direct: bool = False  # fp32 tiles come as they are and are split in the block
 
     @property
     def stages(self) -> int:
         """As many as shared memory holds beside 16 rows of 40 values in which each warp turns results."""
         left = SHARED // self.per_mp - 160 * self.m
-        return min(8, left // (2 * self.parts * self.k * (self.m + self.n)))
+        stage = 2 * self.parts * self.k * (self.m + self.n)
+        if self.is_direct:  # two turns of two parts, and powers of two
+            left, stage = left - 8 * (self.k + 1) * (self.m + self.n), 2 * stage
+        return min(8, left // stage)
 
     @property
     def registers(self) -> tuple[int, int]:
@@ -84,6 +88,8 @@ _HALF_SHAPES = (
     (64, 32, 128, 1, 4, 8),
     (128, 32, 128, 1, 4, 8),
 )
+_DIRECT_SHAPES = ((128, 128, 32, 1, 1, 8), (128, 128, 32, 2, 1, 8))
+DIRECT = 1.6  # times as long as multiplying parts, which other warps would have made
 SHALLOW = 256  # values of depth up to which results take longer to write than to sum
 _SHALLOW_SHAPES = ((128, 64, 32, 1, 2, 8), (128, 64, 32, 2, 1, 8))  # two blocks at a time
 
@@ -116,8 +122,10 @@ def hopper(views: Views) -> tuple[HopperSchedule, ...]:
     shapes = [(shape, 1) for shape in (_HALF_SHAPES if views.is_half else _SHAPES)]
     if views.depth <= SHALLOW:
         shapes += [(shape, 2) for shape in _SHALLOW_SHAPES]
-    for shape, per_mp in shapes:
-        one = HopperSchedule(*shape, parts=views.parts, per_mp=per_mp)
+    ones = [HopperSchedule(*shape, parts=views.parts, per_mp=per_mp) for shape, per_mp in shapes]
+    if views.can_be_direct:
+        ones += [HopperSchedule(*shape, parts=1, is_direct=True) for shape in _DIRECT_SHAPES]
+    for one in ones:
         m_blocks = min(one.m_blocks, -(-views.size("rows") // one.m))  # no larger cluster than there are tiles
         n_blocks = min(one.n_blocks, -(-views.size("columns") // one.n))
         made.append(_with_splits(replace(one, m_blocks=m_blocks, n_blocks=n_blocks), views))
@@ -127,7 +135,7 @@ def hopper(views: Views) -> tuple[HopperSchedule, ...]:
 
 def _is_coarse(schedule: HopperSchedule, views: Views) -> bool:
     """Whether tensor cores would sum so much of a short depth that fp32 arithmetic, which rounds, does better."""
-    return schedule.parts > 1 and views.depth <= SHORT and schedule.k > 32
+    return not views.is_half and views.depth <= SHORT and schedule.k > 32
 
 
 def _order(cycles: float) -> int:
@@ -146,18 +154,24 @@ def _with_splits(schedule: HopperSchedule, views: Views) -> HopperSchedule:
 
 def _cycles(schedule: HopperSchedule, views: Views) -> float:
     """What the product takes, by waves of tiles: arithmetic, then what is left over of loads and stores."""
-    terms = 3 if schedule.parts > 1 else 1
+    terms = 1 if views.is_half else 3
     chunks = math.ceil(math.ceil(views.depth / schedule.k) / schedule.splits)
     slower = _SLOWER.get((schedule.parts, schedule.m, schedule.n, schedule.k), 1.0)
+    slower = DIRECT if schedule.is_direct else slower
+    value = 2 if views.is_half else 4  # bytes that a block loads for one
     work = slower * chunks * schedule.k * schedule.m * schedule.n * terms / PRODUCTS
     lines = schedule.m / schedule.n_blocks + schedule.n / schedule.m_blocks
-    work = max(work, chunks * schedule.k * lines * 2 * schedule.parts / LOADED)
+    work = max(work, chunks * schedule.k * lines * value / LOADED)
     size = 4 if schedule.splits > 1 or not views.is_half else 2
     stored = schedule.m * schedule.n * size / BYTES
     clusters = -(-views.size("rows") // (schedule.m * schedule.m_blocks))
     clusters *= -(-views.size("columns") // (schedule.n * schedule.n_blocks)) * views.size("batches") * schedule.splits
     waves = -(-clusters // (H200 // (schedule.m_blocks * schedule.n_blocks)))
     total = waves * (max(work, stored) + (TILE_CYCLES + min(work, stored) / 2) / schedule.per_mp)
+    factors = (views.size("rows") + views.size("columns")) * views.depth * views.size("batches")
+    total = max(total, factors * value / (H200 * BYTES))
+    if not (views.is_half or schedule.is_direct):  # a pass that reads factors once or twice and writes them
+        total += COMBINE_CYCLES + factors * 10 / (H200 * BYTES)
     if schedule.splits > 1:
         results = views.size("rows") * views.size("columns") * views.size("batches")
         total += COMBINE_CYCLES + results * 4 * (schedule.splits + 1) / (H200 * BYTES)

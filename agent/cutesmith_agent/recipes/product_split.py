@@ -8,8 +8,6 @@ shared dimension contiguous, whatever the matrix does.
 from __future__ import annotations
 
 COMMON = '''
-LINES_PER_BLOCK = 256 // SPLIT_THREADS
-
 def largest(values, peak):
     """The largest magnitude as bits of an fp32 number: they order as the numbers do, Inf and NaN above all others."""
     bits = cute.recast_tensor(values, cutlass.Int32)

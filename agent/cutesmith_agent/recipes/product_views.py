@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .accesses import Access, Tensors, cute_type, pointer
 from .contraction import Contraction
 from .geometry import output_spec
 from .ir import Load
-from .layout import Shapes, nested, vector_width
+from .layout import ITEMSIZE, Shapes, nested, vector_width
 from .lowering import Program, Store
 from .triangles import Triangle
 
@@ -24,6 +24,7 @@ class Views:
     tensors: Tensors
     shapes: Shapes
     triangle: Triangle | None = None  # of the results, that forward keeps
+    is_direct: bool = False  # the kernel splits fp32 factors itself
 
     @property
     def is_plain(self) -> bool:
@@ -141,9 +142,29 @@ class Views:
         return self.found.left.dtype != "float32"
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the kernel reads factors as they are."""
+        return self.is_half or self.is_direct
+
+    @property
+    def can_be_direct(self) -> bool:
+        """Whether fp32 factors lie so that tiles of them can be loaded as they are."""
+        direct = replace(self, is_direct=True)
+        return not self.is_half and all(direct.is_in_place(a, stages_of=0) for a in (self.left, self.right))
+
+    @property
     def parts(self) -> int:
-        """fp16 or bf16 matrices that stand for a factor."""
-        return 1 if self.is_half else 2
+        """Matrices that the kernel reads for a factor."""
+        return 1 if self.is_whole else 2
+
+    @property
+    def factor_type(self) -> str:
+        """Of what the kernel reads."""
+        return cute_type(self.found.left.dtype if self.is_whole else "float16")
+
+    @property
+    def factor_bytes(self) -> int:
+        return ITEMSIZE[self.found.left.dtype if self.is_whole else "float16"]
 
     @property
     def operand_type(self) -> str:
@@ -151,7 +172,7 @@ class Views:
         return cute_type(self.found.left.dtype if self.is_half else "float16")
 
     def is_in_place(self, access: Access, *, stages_of: int) -> bool:
-        """Whether tensor cores can be fed from a half-precision factor as it lies in memory: lines, depth and batches
+        """Whether the kernel can be fed from a factor as it lies in memory: lines, depth and batches
         have a stride each, one of the first two is 1, and the others are multiples of 16 bytes. `stages_of`: where a
         line is read up to the end of a stage of so many values, it has to be contiguous and of whole stages; else 0."""
         assert access.load is not None
@@ -164,4 +185,4 @@ class Views:
         if stages_of and (depth != 1 or self.depth % stages_of):
             return False
         others = (batch, access.load.offset, lines if depth == 1 else depth)
-        return 1 in (lines, depth) and not any(each % 8 for each in others)
+        return 1 in (lines, depth) and not any(each * self.factor_bytes % 16 for each in others)

@@ -32,8 +32,9 @@ from .ir import Const, Reduce
 from .lowering import Program
 from .parts import LEAST_CAPABILITY
 from .product_ampere import AMPERE
+from .product_direct import DIRECT
 from .product_hopper import HOPPER
-from .product_schedules import ampere, hopper
+from .product_schedules import HopperSchedule, ampere, hopper
 from .product_views import Views
 
 HALF = ("float16", "bfloat16")
@@ -154,10 +155,12 @@ def products_of(views: Views, name: str, target: Target) -> Iterator[Variant]:
         raise Unsupported('no recipe covers matrix products in fp32 arithmetic alone, as precision = "ieee" asks')
     accuracy = "summed in fp32" if views.is_half else "at fp32 accuracy through fp16 splits"
     title = f"{target.class_name}: a matrix product {accuracy}, on tensor cores."
-    engine, schedules = (HOPPER, hopper(views)) if target.arch == "sm_90a" else (AMPERE, ampere(views))
-    for schedule in schedules:
-        text, scratch = product.emit(views, engine, schedule, name)
-        yield Variant(product.constants(views, engine, schedule), text, title, scratch=scratch, least=engine.least)
+    for schedule in hopper(views) if target.arch == "sm_90a" else ampere(views):
+        is_direct = isinstance(schedule, HopperSchedule) and schedule.is_direct
+        engine = DIRECT if is_direct else HOPPER if isinstance(schedule, HopperSchedule) else AMPERE
+        given = replace(views, is_direct=is_direct)
+        text, scratch = product.emit(given, engine, schedule, name)
+        yield Variant(product.constants(given, engine, schedule), text, title, scratch=scratch, least=engine.least)
 
 
 def _row_by_row(program: Program, name: str, target: Target) -> Iterator[Variant]:
