@@ -6,7 +6,7 @@ EXTENSION := vscode-extension
 DEMO := examples/new_gelu.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint typecheck check extension e2e-vscode corpus honest sizes fuzz-editor test-gpu bench-gpu constraints clean distclean
+.PHONY: help demo test lint typecheck check extension e2e-vscode test-vscode corpus honest sizes fuzz-editor test-gpu bench-gpu constraints clean distclean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ extension: $(EXTENSION)/node_modules/.package-lock.json ## Type-check, test and 
 
 e2e-vscode: $(VENV)/installed-dev extension ## Drive the packaged extension in a real VS Code in a browser (needs chromium)
 	cd $(EXTENSION) && npm run e2e
+
+test-vscode: $(VENV)/installed-dev extension ## All of that: keyboard only, reports with axe, themes, models, failures (a quarter of an hour)
+	cd $(EXTENSION) && npm run e2e -- all
 
 fuzz-editor: $(VENV)/installed-dev ## Random editor sessions against the real server (FUZZ_STEPS=2000 FUZZ_SEED=0)
 	$(BIN)/python -m pytest -q -s tests/e2e/stateful_sessions.py

@@ -19,12 +19,14 @@ from cutesmith_server.sessions import Session
 
 if TYPE_CHECKING:
     from cutesmith_agent.source.outline import ModuleClass
+    from cutesmith_server.settings import Settings
     from cutesmith_server.studio import Studio
 
 
 async def start(studio: Studio, key: ClassKey, order: Order) -> None:
     """Starts the job that was ordered, after the trust question. Raises RefusedError."""
     require_startable(studio, key)
+    _require_model_allowed(studio, key, order)
     await _require_trust(studio, key)
     require_startable(studio, key)  # the user may have gone on while asked
     begin(studio, key, order)
@@ -99,6 +101,13 @@ def _require_forward(found: ModuleClass, key: ClassKey) -> None:
         )
 
 
+def _require_model_allowed(studio: Studio, key: ClassKey, order: Order) -> None:
+    if order.with_model and not studio.settings_of(key.path).ask_model:
+        raise RefusedError(
+            f"No model was asked for {key.qualname}: cutesmith.askModel is off here. Turn it on, or generate without one."
+        )
+
+
 async def _require_trust(studio: Studio, key: ClassKey) -> None:
     folder = studio.folder_of(key.path)
     if not await studio.trust.allows(folder, client_says=studio.configuration.trusted):
@@ -122,11 +131,13 @@ def _job(studio: Studio, key: ClassKey, order: Order) -> Job:
         resume=True,
         allow_lowered=order.allow_lowered,
     )
-    return replace(job, proposer=_proposer(order))
+    return replace(job, proposer=_proposer(order, settings))
 
 
-def _proposer(order: Order) -> str:
-    """A job that nobody asked for just now asks no model."""
+def _proposer(order: Order, settings: Settings) -> str:
+    """A job that nobody asked for just now asks no model, nor does any where that is turned off."""
+    if not settings.ask_model:
+        return "recipes"
     if order.with_model:
         return "llm"
     return "auto" if order.priority is Priority.ASKED else "recipes"

@@ -67,6 +67,7 @@ SETTINGS = (
     "watchRegenerates",
     "watchMinutes",
     "confirmEdits",
+    "askModel",
     "trusted",
 )
 

@@ -25,6 +25,7 @@ class Settings:
     watch_regenerates: bool = False
     watch_minutes: float = 10.0
     confirm_edits: bool = False
+    ask_model: bool = True
 
 
 @dataclass(frozen=True)
@@ -128,5 +129,6 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "watch_regenerates": _truth,
     "watch_minutes": _minutes,
     "confirm_edits": _truth,
+    "ask_model": _truth,
 }
 _EDITORS_OWN = ("trusted", "serverCommand", "trace")  # read elsewhere, or the extension's own

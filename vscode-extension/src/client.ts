@@ -1,7 +1,16 @@
 import * as vscode from 'vscode';
-import { CloseAction, ErrorAction, LanguageClient, type LanguageClientOptions } from 'vscode-languageclient/node';
+import {
+  CloseAction,
+  ErrorAction,
+  LanguageClient,
+  type LanguageClientOptions,
+  type MessageActionItem,
+  ShowMessageRequest,
+  type ShowMessageRequestParams,
+} from 'vscode-languageclient/node';
 import type { Log } from './log';
 import { errorText } from './log';
+import { answersOf, questionIn } from './model/questions';
 import { type ClassRef, ServerCommand, type ServerOptions } from './protocol';
 import type { ServerProcess } from './serverProcess';
 import { SECTION } from './settings';
@@ -58,12 +67,12 @@ export interface Hooks {
 
 /** Makes the client of a running server. */
 export function createClient(process: ServerProcess, options: ServerOptions, log: Log, hooks: Hooks): LanguageClient {
-  return new Client(
+  const client = new Client(
     process,
     {
       documentSelector: [{ scheme: 'file', language: 'python' }],
       initializationOptions: options,
-      outputChannel: log,
+      outputChannel: log.channel,
       initializationFailedHandler: () => false,
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue }),
@@ -76,6 +85,17 @@ export function createClient(process: ServerProcess, options: ServerOptions, log
     },
     log,
   );
+  client.onRequest(ShowMessageRequest.type, askInDialog);
+  return client;
+}
+
+/** A question of the server decides on something (code sent to a model, a kernel that was never run): it is not missed. */
+async function askInDialog({ message, actions = [] }: ShowMessageRequestParams): Promise<MessageActionItem | null> {
+  const question = questionIn(message);
+  const titles = answersOf(actions.map(({ title }) => title));
+  const options = { modal: true, detail: question.detail };
+  const title = await vscode.window.showWarningMessage(question.message, options, ...titles);
+  return title === undefined ? null : { title };
 }
 
 type RunCommand = (command: string, args: unknown[]) => vscode.ProviderResult<unknown>;

@@ -1,11 +1,13 @@
 import * as vscode from 'vscode';
 import { registerCommands } from './commands';
 import { Demand } from './demand';
+import { copyDiagnostics } from './diagnostics';
 import { registerRowCommands } from './kernels/commands';
 import { ModuleFeed } from './kernels/feed';
 import { KernelsView } from './kernels/view';
 import { Launcher } from './launch';
 import { createLog } from './log';
+import { Keys } from './model/keys';
 import { Notices } from './notices';
 import { PaletteCommand } from './paletteCommands';
 import { SelectedInterpreter } from './pythonExtension';
@@ -15,6 +17,9 @@ import { ReviewDocuments } from './review/documents';
 import { KernelMarks } from './review/marks';
 import { Server } from './server';
 import { needsRestart, SECTION } from './settings';
+import { registerSetupCommands } from './setup/commands';
+import { Installer } from './setup/installer';
+import { Setup } from './setup/setup';
 import { StatusBar } from './status';
 
 let server: Server | undefined;
@@ -22,7 +27,10 @@ let server: Server | undefined;
 export function activate(context: vscode.ExtensionContext): void {
   const log = createLog();
   const python = new SelectedInterpreter(log);
-  const started = new Server(new Launcher(context.extensionPath, python, log), new Notices(log), log);
+  const installer = new Installer(context.globalStorageUri, log);
+  const launcher = new Launcher(context.extensionPath, python, installer, log);
+  const keys = new Keys(context.secrets);
+  const started = new Server(launcher, keys, new Notices(log), log);
   server = started;
   const feed = new ModuleFeed(started, log);
   const view = new KernelsView(feed, context.workspaceState);
@@ -36,6 +44,10 @@ export function activate(context: vscode.ExtensionContext): void {
     view,
     reports,
     registerCommands(started, reports, log),
+    registerSetupCommands(new Setup(launcher, installer, started), keys, started),
+    vscode.commands.registerCommand(PaletteCommand.copyDiagnostics, () =>
+      copyDiagnostics(started, feed, (context.extension.packageJSON as { version: string }).version),
+    ),
     reviews,
     new KernelMarks(context.extensionUri, feed),
     registerRowCommands(view, reports),

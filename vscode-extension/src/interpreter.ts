@@ -19,8 +19,14 @@ export interface InterpreterSources {
 
 /** What asking an interpreter for the server showed. `problem` is one sentence for the user. */
 export type Probe =
-  | { readonly ok: true; readonly python: string; readonly origin: string }
+  | { readonly ok: true; readonly python: string; readonly origin: string; readonly packages: Packages }
   | { readonly ok: false; readonly problem: string; readonly installable: boolean };
+
+/** Versions of what a module's own interpreter needs for kernels to be made; "" where one is not installed. */
+export interface Packages {
+  readonly torch: string;
+  readonly dsl: string;
+}
 
 const SERVER_PACKAGE = 'cutesmith_server';
 const PROBE_DEADLINE_MS = 20_000;
@@ -31,8 +37,12 @@ const PROBE = [
   'import sys',
   'del sys.path[0]',
   'from importlib.util import find_spec',
+  'from importlib.metadata import PackageNotFoundError, version',
+  'def known(name):',
+  '    try: return version(name)',
+  "    except PackageNotFoundError: return ''",
   `spec = find_spec('${SERVER_PACKAGE}')`,
-  "print('%d.%d' % sys.version_info[:2], spec.origin if spec else '', sep='\\t')",
+  "print('%d.%d' % sys.version_info[:2], spec.origin if spec else '', known('torch'), known('nvidia-cutlass-dsl'), sep='\\t')",
 ].join('\n');
 
 /** The setting wins; then, in a trusted workspace, the Python extension's choice; then Python on PATH. */
@@ -67,16 +77,12 @@ export function serverCommand(interpreter: string): readonly string[] {
   return [interpreter, '-P', '-m', SERVER_PACKAGE, 'serve'];
 }
 
-export function installCommand(interpreter: string): string {
-  return `${quoted(interpreter)} -m pip install cutesmith`;
-}
-
 export async function probe(interpreter: string, cwd: string): Promise<Probe> {
   const answer = await run(interpreter, ['-c', PROBE], cwd);
   if (answer.failure !== undefined) {
     return { ok: false, installable: false, problem: `${interpreter} could not be run: ${answer.failure}.` };
   }
-  const [python = '', origin = ''] = answer.stdout.trim().split('\t');
+  const [python = '', origin = '', torch = '', dsl = ''] = answer.stdout.trimEnd().split('\t');
   if (isTooOld(python)) {
     const problem = `CuteSmith needs Python 3.11 or newer, and ${interpreter} is Python ${python}.`;
     return { ok: false, installable: false, problem };
@@ -84,7 +90,7 @@ export async function probe(interpreter: string, cwd: string): Promise<Probe> {
   if (origin === '') {
     return { ok: false, installable: true, problem: `CuteSmith is not installed in ${interpreter}.` };
   }
-  return { ok: true, python, origin };
+  return { ok: true, python, origin, packages: { torch, dsl } };
 }
 
 function pythonOnPath(): string {
@@ -94,10 +100,6 @@ function pythonOnPath(): string {
 function isTooOld(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   return major < 3 || (major === 3 && minor < 11);
-}
-
-function quoted(path: string): string {
-  return /\s/.test(path) ? `"${path}"` : path;
 }
 
 interface Answer {

@@ -1,9 +1,12 @@
 import * as vscode from 'vscode';
-import { chooseInterpreter, installCommand, type Interpreter, probe, serverCommand } from './interpreter';
+import { chooseInterpreter, type Interpreter, type Probe, probe, serverCommand } from './interpreter';
 import type { Log } from './log';
 import type { ServerOptions } from './protocol';
 import type { SelectedInterpreter } from './pythonExtension';
 import { chosenSettings, readSettings } from './settings';
+import { missingIn } from './setup/checks';
+import type { Installer } from './setup/installer';
+import type { Missing } from './setup/plans';
 
 export type LaunchOptions = ServerOptions & { readonly interpreter: string };
 
@@ -12,13 +15,15 @@ export interface Launch {
   readonly command: readonly string[];
   readonly cwd: string | undefined;
   readonly options: LaunchOptions;
+  /** What the modules' interpreter lacks, without which no kernel can be made. */
+  readonly missing: readonly Missing[];
 }
 
-/** Why there is nothing to start: one sentence, and how to put it right where an installation would. */
+/** Why there is nothing to start: one sentence, and whether an installation would put it right. */
 export class CannotLaunch extends Error {
   constructor(
     problem: string,
-    readonly install?: string,
+    readonly isInstallable: boolean,
   ) {
     super(problem);
   }
@@ -29,6 +34,7 @@ export class Launcher {
   constructor(
     private readonly extensionPath: string,
     private readonly python: SelectedInterpreter,
+    private readonly installer: Installer,
     private readonly log: Log,
   ) {}
 
@@ -37,9 +43,17 @@ export class Launcher {
     const interpreter = await this.interpreter();
     this.log.info(`Interpreter: ${interpreter.path}, from ${interpreter.reason}.`);
     const configured = readSettings(firstFolder()).serverCommand;
-    const command = configured.length > 0 ? configured : await this.serverIn(interpreter.path);
+    const found = await probe(interpreter.path, this.extensionPath);
+    const command = configured.length > 0 ? configured : this.serverFor(interpreter.path, found);
     this.log.info(`Server command: ${command.join(' ')}`);
-    return { command, cwd: firstFolder()?.uri.fsPath, options: optionsWith(interpreter.path) };
+    const options = optionsWith(interpreter.path);
+    return { command, cwd: firstFolder()?.uri.fsPath, options, missing: missingIn(found, true) };
+  }
+
+  /** The interpreter that would be taken, and what it has. */
+  async look(): Promise<{ interpreter: Interpreter; probe: Probe }> {
+    const interpreter = await this.interpreter();
+    return { interpreter, probe: await probe(interpreter.path, this.extensionPath) };
   }
 
   interpreter(): Promise<Interpreter> {
@@ -52,13 +66,17 @@ export class Launcher {
     });
   }
 
-  private async serverIn(interpreter: string): Promise<readonly string[]> {
-    const found = await probe(interpreter, this.extensionPath);
-    if (!found.ok) {
-      throw new CannotLaunch(found.problem, found.installable ? installCommand(interpreter) : undefined);
+  /** The interpreter's own server, else the one in an environment of its own. */
+  private serverFor(interpreter: string, found: Probe): readonly string[] {
+    if (found.ok) {
+      this.log.info(`Python ${found.python} with ${found.origin}.`);
+      return serverCommand(interpreter);
     }
-    this.log.info(`Python ${found.python} with ${found.origin}.`);
-    return serverCommand(interpreter);
+    const own = this.installer.ownInterpreter;
+    if (found.installable && own !== undefined) {
+      return serverCommand(own);
+    }
+    throw new CannotLaunch(found.problem, found.installable);
   }
 }
 

@@ -7,6 +7,13 @@ export const PaletteCommand = {
   exportReport: 'cutesmith.exportReport',
   restartServer: 'cutesmith.restartServer',
   showLog: 'cutesmith.showLog',
+  checkSetup: 'cutesmith.checkSetup',
+  install: 'cutesmith.install',
+  openExample: 'cutesmith.openExample',
+  setKey: 'cutesmith.setKey',
+  forgetKey: 'cutesmith.forgetKey',
+  toggleModel: 'cutesmith.toggleModel',
+  copyDiagnostics: 'cutesmith.copyDiagnostics',
 } as const;
 
 /** Commands of the palette that run a server command on the class at the cursor. */

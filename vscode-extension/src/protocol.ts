@@ -130,5 +130,6 @@ export interface ServerOptions {
   readonly watchRegenerates?: boolean;
   readonly watchMinutes?: number;
   readonly confirmEdits?: boolean;
+  readonly askModel?: boolean;
   readonly trusted?: boolean;
 }

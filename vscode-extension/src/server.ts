@@ -5,7 +5,8 @@ import { createClient, type Hooks } from './client';
 import { JobList } from './jobs';
 import { type Launch, type Launcher, optionsWith } from './launch';
 import type { Log } from './log';
-import { errorText } from './log';
+import { errorText, logServerLine } from './log';
+import type { Keys } from './model/keys';
 import type { Notices } from './notices';
 import { JOB_CHANGED, JOBS_REQUEST, type JobsResult, type JobState } from './protocol';
 import { Coalesced, CrashBudget } from './restart';
@@ -40,12 +41,22 @@ export class Server {
 
   constructor(
     private readonly launcher: Launcher,
+    private readonly keys: Keys,
     private readonly notices: Notices,
     private readonly log: Log,
   ) {}
 
   get status(): ServerStatus {
     return this.current;
+  }
+
+  get version(): string | undefined {
+    return this.running?.client.initializeResult?.serverInfo?.version;
+  }
+
+  /** The interpreter that modules run in. */
+  get interpreter(): string | undefined {
+    return this.running?.launch.options.interpreter;
   }
 
   /** Starts the server, or starts it anew. Calls made meanwhile end in one more restart. */
@@ -114,9 +125,11 @@ export class Server {
   }
 
   private async launch(launch: Launch): Promise<void> {
-    const process = await ServerProcess.start(launch.command, launch.cwd, (line) => {
-      this.log.info(`[server] ${line}`);
-    });
+    const onStderr = (line: string): void => {
+      logServerLine(this.log, line);
+    };
+    const environment = await this.keys.environment();
+    const process = await ServerProcess.start(launch.command, launch.cwd, onStderr, environment);
     const client = createClient(process, launch.options, this.log, {
       onClosed: () => void this.onClosed(process),
       review: (target) => this.review(target),
@@ -128,7 +141,10 @@ export class Server {
     });
     await startWithin(START_DEADLINE_MS, client, process);
     this.jobs.replace((await client.sendRequest<JobsResult>(JOBS_REQUEST, {})).jobs);
-    this.log.info(`The server is running: ${client.initializeResult?.serverInfo?.version ?? 'version unknown'}.`);
+    this.log.info(`The server is running: ${this.version ?? 'version unknown'}.`);
+    if (vscode.workspace.isTrusted) {
+      this.notices.lacks(launch.options.interpreter, launch.missing);
+    }
   }
 
   /** The connection ended. While starting, `start` rejects and tells; here only what was running counts. */

@@ -37,9 +37,10 @@ export class ServerProcess {
     command: readonly string[],
     cwd: string | undefined,
     onStderr: (line: string) => void,
+    environment: NodeJS.ProcessEnv = process.env,
   ): Promise<ServerProcess> {
     const [file = '', ...args] = command;
-    const child = spawn(file, args, { cwd, stdio: 'pipe' });
+    const child = spawn(file, args, { cwd, stdio: 'pipe', env: environment });
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve);
       child.once('error', reject);

@@ -10,7 +10,15 @@ export interface ProcessSettings {
 }
 
 /** Settings that the server reads; a project's pyproject.toml may say them, too. */
-const SERVER_SETTINGS = ['device', 'archs', 'watch', 'watchRegenerates', 'watchMinutes', 'confirmEdits'] as const;
+const SERVER_SETTINGS = [
+  'device',
+  'archs',
+  'watch',
+  'watchRegenerates',
+  'watchMinutes',
+  'confirmEdits',
+  'askModel',
+] as const;
 
 /** Settings that decide which process runs; a change of them restarts the server. */
 const PROCESS_SETTINGS = [`${SECTION}.interpreter`, `${SECTION}.serverCommand`];

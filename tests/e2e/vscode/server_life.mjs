@@ -34,11 +34,21 @@ await project.step('an interpreter without cutesmith is said once, with what to 
   editor = await project.openEditor(MODULE, { 'cutesmith.interpreter': bare }, { trusted: true });
   const notice = editor.notification(`CuteSmith is not installed in ${bare}`);
   await notice.waitFor({ timeout: 60_000 });
-  await notice.locator('.monaco-button', { hasText: 'Copy Install Command' }).waitFor();
+  await notice.locator('.monaco-button', { hasText: 'Install…' }).waitFor();
   await notice.locator('.monaco-button', { hasText: 'Show Log' }).waitFor();
   await sleep(3000);
   assert.equal(await editor.page.locator('.notification-toast').count(), 1);
   assert.deepEqual(servers(), []);
+});
+
+await project.step('Install shows exactly what it will run, and runs nothing before the answer', async () => {
+  await editor.notification('CuteSmith is not installed').locator('.monaco-button', { hasText: 'Install…' }).click();
+  await editor.pick(`Install into ${bare}`);
+  const dialog = editor.dialog('Run this?');
+  await dialog.getByText(`${bare} -m pip install cutesmith`).waitFor();
+  await dialog.locator('.monaco-button', { hasText: /^Run$/ }).click();
+  await editor.notification('The installation did not come to its end: ').waitFor(); // this interpreter has no pip
+  await editor.dismissNotifications();
 });
 
 await project.step('without a server the palette offers what restarts it, and nothing that needs it', async () => {
@@ -47,7 +57,9 @@ await project.step('without a server the palette offers what restarts it, and no
 });
 
 await project.step('Choose Interpreter leads to the setting, and a good one starts the server', async () => {
-  await editor.notification('CuteSmith is not installed').locator('.monaco-button', { hasText: 'Choose' }).click();
+  await editor.command('CuteSmith: Check Setup');
+  await editor.quickPick('CuteSmith').getByText('not installed').waitFor();
+  await editor.pick('Choose another interpreter');
   await editor.fillSetting('cutesmith.interpreter', PYTHON);
   await oneServer(undefined, 'a server');
   await editor.open(MODULE);
