@@ -37,3 +37,13 @@ async def test_consent_is_asked_for_in_the_editor(project: Path, monkeypatch: py
         await session.state("cancelled")
     with open_store(project).store as store:
         assert store.consent("127.0.0.1:9") is True
+
+
+async def test_models_can_be_turned_off_whatever_the_project_says(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "pyproject.toml").write_text("[tool.cutesmith]\nask_model = true\n")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    async with editor(project, options={"trusted": True, "device": "none", "askModel": False}) as session:
+        uri = session.open(project / "new_gelu.py")
+        assert await session.run("improve", uri, "NewGELU") is None
+        assert "cutesmith.askModel is off here" in session.said()[-1]
+        assert session.questions == []

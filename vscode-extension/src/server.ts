@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import * as vscode from 'vscode';
-import { DidChangeConfigurationNotification, type LanguageClient } from 'vscode-languageclient/node';
-import { createClient, type Hooks } from './client';
+import type { LanguageClient } from 'vscode-languageclient/node';
+import type { Hooks } from './client';
 import { JobList } from './jobs';
 import { type Launch, type Launcher, optionsWith } from './launch';
 import type { Log } from './log';
@@ -99,7 +99,7 @@ export class Server {
   async sendSettings(): Promise<void> {
     if (this.running) {
       const settings = { [SECTION]: optionsWith(this.running.launch.options.interpreter) };
-      await this.running.client.sendNotification(DidChangeConfigurationNotification.type, { settings });
+      await this.running.client.sendNotification('workspace/didChangeConfiguration', { settings });
     }
   }
 
@@ -130,6 +130,8 @@ export class Server {
     };
     const environment = await this.keys.environment();
     const process = await ServerProcess.start(launch.command, launch.cwd, onStderr, environment);
+    // Loaded when a server is: the client is most of the extension's code, and many windows never need it.
+    const { createClient } = await import('./client');
     const client = createClient(process, launch.options, this.log, {
       onClosed: () => void this.onClosed(process),
       review: (target) => this.review(target),

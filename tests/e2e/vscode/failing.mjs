@@ -53,7 +53,7 @@ await project.step('the quick fix opens the candidate, where it failed', async (
 });
 
 await project.step('a server that is killed is started again; what was typed and what was found stay', async () => {
-  await editor.open(MODULE);
+  await editor.tab(MODULE).click();
   await editor.clickLine('class NewGELU');
   await editor.command('CuteSmith: Generate CuTe Kernel');
   await editor.lens(/^Accept$/).waitFor({ timeout: 120_000 });
