@@ -104,7 +104,7 @@ def _require_forward(found: ModuleClass, key: ClassKey) -> None:
 def _require_model_allowed(studio: Studio, key: ClassKey, order: Order) -> None:
     if order.with_model and not studio.settings_of(key.path).ask_model:
         raise RefusedError(
-            f"No model was asked for {key.qualname}: cutesmith.askModel is off here. Turn it on, or generate without one."
+            f"No model was asked for {key.qualname}: cutesmith.askModel is off here. Turn it on, or generate without."
         )
 
 

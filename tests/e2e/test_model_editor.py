@@ -39,7 +39,9 @@ async def test_consent_is_asked_for_in_the_editor(project: Path, monkeypatch: py
         assert store.consent("127.0.0.1:9") is True
 
 
-async def test_models_can_be_turned_off_whatever_the_project_says(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_models_can_be_turned_off_whatever_the_project_says(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (project / "pyproject.toml").write_text("[tool.cutesmith]\nask_model = true\n")
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     async with editor(project, options={"trusted": True, "device": "none", "askModel": False}) as session:

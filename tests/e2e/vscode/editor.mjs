@@ -74,7 +74,10 @@ export class Editor {
   /** Opens the browser on a file of the folder. */
   async browse(file) {
     this.browser = await chromium.launch({ executablePath: '/usr/bin/chromium', headless: true, args: CHROMIUM_FLAGS });
-    const context = await this.browser.newContext({ viewport: { width: 1120, height: 640 } });
+    const context = await this.browser.newContext({
+      viewport: { width: 1120, height: 640 },
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
     this.page = await context.newPage();
     this.page.setDefaultTimeout(WAIT);
     this.requests = [];
