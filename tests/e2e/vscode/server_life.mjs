@@ -58,7 +58,7 @@ await project.step('without a server the palette offers what restarts it, and no
 
 await project.step('Choose Interpreter leads to the setting, and a good one starts the server', async () => {
   await editor.command('CuteSmith: Check Setup');
-  await editor.quickPick('CuteSmith').getByText('not installed').waitFor();
+  await editor.quickPick('PyTorch').getByText('not installed').waitFor();
   await editor.pick('Choose another interpreter');
   await editor.fillSetting('cutesmith.interpreter', PYTHON);
   await oneServer(undefined, 'a server');
