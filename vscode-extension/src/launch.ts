@@ -43,11 +43,16 @@ export class Launcher {
     const interpreter = await this.interpreter();
     this.log.info(`Interpreter: ${interpreter.path}, from ${interpreter.reason}.`);
     const configured = readSettings(firstFolder()).serverCommand;
-    const found = await probe(interpreter.path, this.extensionPath);
-    const command = configured.length > 0 ? configured : this.serverFor(interpreter.path, found);
-    this.log.info(`Server command: ${command.join(' ')}`);
     const options = optionsWith(interpreter.path);
-    return { command, cwd: firstFolder()?.uri.fsPath, options, missing: missingIn(found, true) };
+    const cwd = firstFolder()?.uri.fsPath;
+    if (configured.length > 0) {
+      this.log.info(`Server command: ${configured.join(' ')}`);
+      return { command: configured, cwd, options, missing: [] }; // its interpreter runs when a job does, not before
+    }
+    const found = await probe(interpreter.path, this.extensionPath);
+    const command = this.serverFor(interpreter.path, found);
+    this.log.info(`Server command: ${command.join(' ')}`);
+    return { command, cwd, options, missing: missingIn(found, true) };
   }
 
   /** The interpreter that would be taken, and what it has. */
