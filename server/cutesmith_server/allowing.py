@@ -23,8 +23,9 @@ _LIST = re.compile(rf"^[ \t]*{_NAME}[ \t]*=[ \t]*\[", re.MULTILINE)
 
 async def allow_lowered(studio: Studio, key: ClassKey) -> None:
     """Writes the line and has a kernel made. Raises RefusedError; nothing is changed then."""
-    from cutesmith_server.generating import start
+    from cutesmith_server.generating import require_startable, start
 
+    require_startable(studio, key)
     path = workspace_root(key.path) / "pyproject.toml"
     try:
         text = path.read_bytes().decode() if path.exists() else ""

@@ -25,7 +25,7 @@ async def approve(studio: Studio, key: ClassKey) -> None:
     edits = write_forward(text.content, key.qualname, reference.source)
     edit = edit_of(studio.uri(key.path), text, studio.documents.at(key.path), edits, Form.of(studio.client))
     await ask_editor(studio, edit, f"Write the reference into {key.qualname}")
-    studio.refresh(key.path)
+    studio.tell(key)
     await start(studio, key, Order(with_model=True))
 
 

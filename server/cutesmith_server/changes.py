@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +44,8 @@ def accepting(
     text = outline.source.text
     edits = adopt_if_unchanged(text, qualname, path.stem, relative=is_in_package(module), proved=proved)
     present = content_id(path)
+    if present is None and (path.exists() or path.is_symlink()):
+        raise EditRefusedError(f"{path} is no file that can be read: move it away or delete it, then accept again.")
     if present is not None and present != candidate_id(kernel.source) and not is_ours(present):
         raise EditRefusedError(
             f"{path.name} exists and is not as CuteSmith wrote it: move it away or delete it, then accept again."
@@ -53,8 +55,11 @@ def accepting(
     return Change(module, edits, path, write=None if present == candidate_id(kernel.source) else kernel.source)
 
 
-def removing(module: Path, outline: Outline, qualname: str, *, root: Path, is_ours: IsOurs) -> Change:
-    """The kernel's file goes too, unless somebody changed it or another file uses it. Raises EditRefusedError."""
+def removing(
+    module: Path, outline: Outline, qualname: str, *, is_used: Callable[[str], bool], is_ours: IsOurs
+) -> Change:
+    """The kernel's file goes too, unless somebody changed it or another file uses it (`is_used`, by the kernel's name).
+    Raises EditRefusedError."""
     found = outline.named(qualname)
     if found is None or found.kernel is None:
         raise EditRefusedError(f"{qualname} has no CuTe kernel to remove.")
@@ -63,11 +68,12 @@ def removing(module: Path, outline: Outline, qualname: str, *, root: Path, is_ou
     present = content_id(path)
     unmodified = present is not None and is_ours(present)
     shared = any(other.kernel == found.kernel and other.qualname != qualname for other in outline.classes)
-    return Change(module, edits, path, delete=unmodified and not shared and not _is_used(found.kernel, module, root))
+    return Change(module, edits, path, delete=unmodified and not shared and not is_used(found.kernel))
 
 
-def _is_used(kernel: str, module: Path, root: Path) -> bool:
-    """Whether a Python file other than the module and the kernel names the kernel. Unsure is yes."""
+def used_elsewhere(module: Path, root: Path, kernel: str) -> bool:
+    """Whether a Python file other than the module and the kernel names the kernel. Unsure is yes. It takes seconds
+    in a large project."""
     deadline = time.monotonic() + _SEARCH_S
     word = kernel.encode()
     for path in python_files(root if module.is_relative_to(root) else module.parent):

@@ -58,13 +58,20 @@ def _handler(studio: Studio, name: str, run: Run) -> Callable[..., Awaitable[dic
         except (RefusedError, EditRefusedError) as refusal:
             studio.client.refuse(str(refusal))
             return None
-        except Exception:
+        except Exception as error:
             log.exception("%s failed", name)
-            studio.client.refuse(f"{name} failed in CuteSmith itself: see its log, and please report it.")
+            studio.client.refuse(_told(name, error))
             return None
         return studio.view(key).job_state().as_wire()
 
     return handle
+
+
+def _told(command: str, error: Exception) -> str:
+    """What failed, for the user. A disk that is full or a store that is locked is no fault of ours."""
+    if isinstance(error, OSError) or type(error).__module__ == "sqlite3":
+        return f"{command} could not be done ({error}): nothing more was changed, try again when that is mended."
+    return f"{command} failed in CuteSmith itself: see its log, and please report it."
 
 
 def _only_argument(arguments: tuple[Any, ...]) -> dict[str, Any]:
@@ -147,6 +154,8 @@ async def _allow_lowered(studio: Studio, key: ClassKey, argument: dict[str, Any]
 
 
 async def _watch(studio: Studio, key: ClassKey, argument: dict[str, Any]) -> None:
+    if studio.outline(key.path).named(key.qualname) is None:
+        raise RefusedError(f"There is no module class {key.qualname} in {key.path.name} to watch.")
     studio.watch.mark(key, on=True)
     if studio.settings_of(key.path).watch == "off":
         studio.client.say(f'{key.qualname} is marked; it is watched once cutesmith.watch is "marked" or "all".')

@@ -40,8 +40,8 @@ async def accept(studio: Studio, key: ClassKey) -> None:
         raise
     assert outcome.best is not None
     _decide(studio, key, "arriving" if version is not None and version == _version(studio, key) else "accepted")
-    studio.record(key, "accepted", candidate=outcome.best.id, class_hash=outcome.digest, kernel=change.kernel)
-    studio.refresh(key.path)
+    await studio.record(key, "accepted", candidate=outcome.best.id, class_hash=outcome.digest, kernel=change.kernel)
+    studio.tell(key)
 
 
 async def accept_file(studio: Studio, key: ClassKey) -> None:
@@ -61,23 +61,31 @@ async def reject(studio: Studio, key: ClassKey) -> None:
     if (outcome := _undecided(studio, key)) is None:
         raise RefusedError(f"There is no kernel for {key.qualname} to reject.")
     best = outcome.best
-    studio.record(key, "rejected", candidate=best.id if best else None, class_hash=outcome.digest)
     _decide(studio, key, "rejected")
-    studio.refresh(key.path)
+    await studio.record(key, "rejected", candidate=best.id if best else None, class_hash=outcome.digest)
+    studio.tell(key)
 
 
 async def remove(studio: Studio, key: ClassKey) -> None:
     """Takes an accepted kernel out again. Raises RefusedError or EditRefusedError."""
-    from cutesmith_server.changes import removing
+    from cutesmith_server.changes import removing, used_elsewhere
     from cutesmith_server.records import is_ours
 
-    outline, root = studio.outline(key.path), studio.folder_of(key.path)
-    change = removing(key.path, outline, key.qualname, root=root, is_ours=is_ours(key.path, key.qualname))
+    found = studio.outline(key.path).named(key.qualname)
+    looked_for = found.kernel if found and found.kernel else ""
+    used = bool(looked_for) and await asyncio.to_thread(
+        used_elsewhere, key.path, studio.folder_of(key.path), looked_for
+    )
+    ours = is_ours(key.path, key.qualname)
+    outline = studio.outline(key.path)  # the user may have typed meanwhile
+    change = removing(
+        key.path, outline, key.qualname, is_used=lambda kernel: used or kernel != looked_for, is_ours=ours
+    )
     await _apply(studio, change, f"Remove the CuTe kernel of {key.qualname}")
-    studio.record(key, "removed")
     if key in studio.sessions and studio.sessions[key].decided in ("arriving", "accepted"):
         _decide(studio, key, "removed")
-    studio.refresh(key.path)
+    await studio.record(key, "removed")
+    studio.tell(key)
     if not change.delete and change.kernel.exists():
         studio.client.say(f"{change.kernel.name} stays: it was changed since it was made, or another file uses it.")
 

@@ -44,7 +44,7 @@ def begin(studio: Studio, key: ClassKey, order: Order) -> None:
     studio.pending.keep(key, order)
     studio.logs.begin(key, f"{order.kind} {key.path}::{key.qualname} (device {job.device})")
     studio.jobs.submit(key, job, order.priority)
-    studio.refresh(key.path)
+    studio.tell(key)
 
 
 def revalidation(studio: Studio, key: ClassKey) -> Order:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Any
 
 from cutesmith_server import sessions
 from cutesmith_server.agent_process import ConsentAsked, Done
@@ -21,6 +22,7 @@ class JobEvents:
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
         self._consents = Consents(studio)
+        self._writing: set[asyncio.Task[None]] = set()
 
     def __call__(self, key: ClassKey, event: JobEvent) -> None:
         studio = self._studio
@@ -34,7 +36,7 @@ class JobEvents:
             studio.watch.noted(key, event)
         else:
             self._ended(key, event)
-        studio.refresh(key.path)
+        studio.tell(key)
 
     def _ended(self, key: ClassKey, event: JobEvent) -> None:
         studio = self._studio
@@ -64,4 +66,10 @@ class JobEvents:
         kernel = key.path.with_name(f"{found.kernel}.py")
         if outcome.best.ok and content_id(kernel) == outcome.best.id:
             proved = {"candidate": outcome.best.id, "class_hash": outcome.digest, "kernel": kernel}
-            self._studio.record(key, "accepted", **proved)
+            task = asyncio.create_task(self._record(key, proved))
+            self._writing.add(task)
+            task.add_done_callback(self._writing.discard)
+
+    async def _record(self, key: ClassKey, proved: dict[str, Any]) -> None:
+        await self._studio.record(key, "accepted", **proved)
+        self._studio.tell(key)

@@ -49,6 +49,14 @@ class CuteSmithProtocol(LanguageServerProtocol):
             return
         super().handle_message(message)
 
+    def _handle_response(self, msg_id: Any, result: Any | None = None, error: Any | None = None) -> None:
+        """As pygls does, which trips over an answer to what nobody waits for any more."""
+        waiting = self._request_futures.get(msg_id)
+        if waiting is not None and waiting.done():
+            del self._request_futures[msg_id]
+            return
+        super()._handle_response(msg_id, result, error)
+
     @lsp_method(types.SHUTDOWN)
     def lsp_shutdown(self, *arguments: Any) -> Generator[Any, Any, None]:
         """As pygls does, which trips over requests that are still open: a question nobody answered."""

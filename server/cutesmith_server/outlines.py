@@ -24,6 +24,10 @@ class Outline:
         """The class of that name; of several, the last, which is the one Python keeps."""
         return next((found for found in reversed(self.classes) if found.qualname == qualname), None)
 
+    def uses(self, kernel: str) -> bool:
+        """Whether a class hands over to the kernel of that name."""
+        return any(found.kernel == kernel for found in self.classes)
+
     def at(self, offset: int) -> ModuleClass | None:
         """The innermost class around a character."""
         around = [found for found in self.classes if found.span.start <= offset <= found.span.end]

@@ -36,6 +36,7 @@ class ProgressBars:
             return
         if not is_running(key):
             return
+        self.end(key, "another job on the class has begun")  # whose editor was slow to get ready
         self._tokens[key] = token
         self._send(token, types.WorkDoneProgressBegin(title, cancellable=True, message="queued", percentage=0))
 

@@ -33,22 +33,36 @@ class Restoring:
         task.add_done_callback(self._tasks.discard)
 
     async def _restore(self, document: Document) -> None:
-        from cutesmith_server.records import STORE_ERRORS, read_records
         from cutesmith_server.surroundings import Surroundings, surroundings
 
         names = [found.qualname for found in self._studio.outline(document.path).classes]
         try:
-            records = await asyncio.to_thread(read_records, document.path, names)
             here = await asyncio.to_thread(surroundings, self._interpreter(document))
-        except STORE_ERRORS as error:
-            log.warning("cannot read what is stored about %s: %s", document.path, error)
-            records, here = {}, Surroundings()
+        except OSError as error:
+            log.warning("cannot tell what %s would run with: %s", document.path, error)
+            here = Surroundings()
+        records = await self._records(document.path, names)
         for name, record in records.items():
             key = ClassKey(document.path, name)
             self._studio.learn(key, Background(record.capture, record.moved(here)))
             self._take(key, record)
         self._take_interrupted(document, names)
         self._studio.refresh(document.path)
+
+    async def _records(self, path: Path, names: list[str]) -> dict[str, Record]:
+        """Read again where the user decided on something meanwhile: the store may not have had it yet."""
+        from cutesmith_server.records import STORE_ERRORS, read_records
+
+        while True:
+            decisions = self._studio.decisions
+            try:
+                async with self._studio.at_the_store:
+                    records = await asyncio.to_thread(read_records, path, names)
+            except STORE_ERRORS as error:
+                log.warning("cannot read what is stored about %s: %s", path, error)
+                return {}
+            if decisions == self._studio.decisions:
+                return records
 
     def _interpreter(self, document: Document) -> Path:
         named = self._studio.settings_of(document.path).interpreter

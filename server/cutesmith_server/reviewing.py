@@ -89,7 +89,7 @@ async def show_job_log(studio: Studio, key: ClassKey) -> None:
     if not text:
         raise RefusedError(f"No job on {key.qualname} has run since the server began: generate a kernel first.")
     path = studio.scratch / f"{key.qualname}.log"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
     if not await studio.client.open(uris.from_path(path)):
         studio.client.say(f"To read: {path}")
 
@@ -118,13 +118,13 @@ def _of_outcome(studio: Studio, outcome: Outcome) -> list[_Place]:
 
 def _of_reference(studio: Studio, reference: Proposal) -> list[_Place]:
     checks = studio.scratch / "checks.py"
-    checks.write_text(reference.checks, encoding="utf-8")
+    checks.write_text(reference.checks, encoding="utf-8", errors="backslashreplace")
     return [(checks, None), (_patch(studio, "reference", reference.patch, _REFERENCE_PREFACE), None)]
 
 
 def _patch(studio: Studio, name: str, patch: str, preface: str = _PREFACE) -> Path:
     path = studio.scratch / f"{name}.diff"
-    path.write_text(preface + patch, encoding="utf-8")
+    path.write_text(preface + patch, encoding="utf-8", errors="backslashreplace")
     return path
 
 

@@ -25,6 +25,7 @@ from cutesmith_server.orders import Order
 from cutesmith_server.outlines import Outline, Outlines, outline_of_file
 from cutesmith_server.pending import PendingJobs
 from cutesmith_server.progress import ProgressBars
+from cutesmith_server.refreshing import Refreshing
 from cutesmith_server.restoring import Restoring
 from cutesmith_server.sessions import Session
 from cutesmith_server.settings import Settings, Watch
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from cutesmith_server.folder_watcher import FolderWatcher
 
 log = logging.getLogger(__name__)
-
-_DEBOUNCE_S = 0.2
 
 
 class Studio:
@@ -64,6 +63,8 @@ class Studio:
         self.watch = ModuleWatch(self)
         self.accepted: dict[ClassKey, Decision] = {}
         self.background: dict[ClassKey, Background] = {}
+        self.at_the_store = asyncio.Lock()
+        self.decisions = 0  # of this server's user, by now
         self._telling = Telling(server, self.client)
         self._outlines = Outlines()
         self.is_closed = False
@@ -71,7 +72,7 @@ class Studio:
         self._watcher: FolderWatcher | None = None
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._restoring = Restoring(self)
-        self._refreshes: dict[Path, asyncio.TimerHandle] = {}
+        self._refreshing = Refreshing(self._refresh)
 
     # Reading
 
@@ -104,11 +105,16 @@ class Studio:
         return document.uri if document else uris.from_path(path)
 
     def view(self, key: ClassKey) -> ClassView:
+        (found,) = self._views_of(key.path, [key])
+        return found
+
+    def _views_of(self, path: Path, keys: list[ClassKey]) -> list[ClassView]:
+        """Those of classes of one file, which is read once."""
         outline = None
         with contextlib.suppress(RefusedError):
-            outline = self.outline(key.path)
-        watch = self.settings_of(key.path).watch
-        return self._view(key, outline, outline.named(key.qualname) if outline else None, watch)
+            outline = self.outline(path)
+        watch = self.settings_of(path).watch
+        return [self._view(key, outline, outline.named(key.qualname) if outline else None, watch) for key in keys]
 
     def _view(self, key: ClassKey, outline: Outline | None, found: ModuleClass | None, watch: Watch) -> ClassView:
         session = self.sessions.get(key, Session())
@@ -128,7 +134,10 @@ class Studio:
 
     def known(self) -> list[ClassView]:
         """Every class that something became of."""
-        return [self.view(key) for key in self.sessions]
+        files: dict[Path, list[ClassKey]] = {}
+        for key in self.sessions:
+            files.setdefault(key.path, []).append(key)
+        return [view for path, keys in files.items() for view in self._views_of(path, keys)]
 
     def folder_of(self, path: Path) -> Path:
         """The workspace folder of a file: the innermost that holds it, else the file's own folder."""
@@ -155,19 +164,22 @@ class Studio:
         self.refresh(document.path)
         self._restoring.begin(document)
 
-    def record(self, key: ClassKey, choice: Choice, **about: Any) -> None:
-        """Remembers a decision, in the store too; the edit it is about has been made."""
+    async def record(self, key: ClassKey, choice: Choice, **about: Any) -> None:
+        """Remembers a decision, in the store too; the edit it is about has been made. One after the other, and nobody
+        else waits: a store may be locked for seconds."""
         from cutesmith_server.records import STORE_ERRORS, record
 
         self.accepted.pop(key, None)
         self.background[key] = replace(self.background.get(key, NOTHING), moved="")  # decided on what is known now
-        try:
-            decision = record(choice, key.path, key.qualname, **about)
-        except STORE_ERRORS as error:
-            self.client.refuse(f"Done, but it could not be written to the store of {key.path.parent} ({error}).")
-            return
-        if choice == "accepted":
-            self.accepted[key] = decision
+        self.decisions += 1
+        async with self.at_the_store:
+            try:
+                decision = await asyncio.to_thread(record, choice, key.path, key.qualname, **about)
+            except STORE_ERRORS as error:
+                self.client.refuse(f"Done, but it could not be written to the store of {key.path.parent} ({error}).")
+                return
+            if choice == "accepted":
+                self.accepted[key] = decision
 
     def learn(self, key: ClassKey, background: Background) -> None:
         """Takes note of what is known of a class beside its jobs."""
@@ -178,20 +190,17 @@ class Studio:
     def saved(self, document: Document) -> None:
         self.refresh(document.path)
         self._restoring.begin(document)  # a run may have been captured
+        self._refresh_users(document.path)
         self.watch.saved(document)
 
     def edited(self, document: Document) -> None:
         """Looks at the file once the typing pauses."""
         for key in [key for key in self.sessions if key.path == document.path]:
             self.sessions[key] = sessions.seen_changed(self.sessions[key])
-        if (pending := self._refreshes.pop(document.path, None)) is not None:
-            pending.cancel()
-        loop = asyncio.get_running_loop()
-        self._refreshes[document.path] = loop.call_later(_DEBOUNCE_S, self.refresh, document.path)
+        self._refreshing.typed(document.path)
 
     def closed(self, document: Document) -> None:
-        if (pending := self._refreshes.pop(document.path, None)) is not None:
-            pending.cancel()
+        self._refreshing.forget(document.path)
         self._outlines.forget(document)
         self._telling.diagnostics(document.uri, [])
 
@@ -204,6 +213,7 @@ class Studio:
         """Ends every job and all else that would outlive the server."""
         self.is_closed = True
         await self.jobs.close()
+        self._refreshing.close()
         if self._watcher is not None:
             self._watcher.stop()
         if self._scratch is not None:
@@ -219,6 +229,11 @@ class Studio:
     def update(self, key: ClassKey, session: Session) -> None:
         """Takes note of what became of a class, and tells the editor."""
         self.sessions[key] = session
+        self.tell(key)
+
+    def tell(self, key: ClassKey) -> None:
+        """Tells the editor of one class's state, and brings it up to date on its file."""
+        self._telling.states([self.view(key)])
         self.refresh(key.path)
 
     def tell_lenses(self) -> None:
@@ -233,14 +248,24 @@ class Studio:
         self.refresh(path)
         if document is not None:
             self._restoring.begin(document)  # the command line may have accepted or removed a kernel
+        self._refresh_users(path)
+
+    def _refresh_users(self, kernel: Path) -> None:
+        """A kernel's file has changed: what is said of the classes that hand over to it may hold no more."""
+        for document in self.documents:
+            if document.path.parent == kernel.parent and self._outlines.of(document).uses(kernel.stem):
+                self.refresh(document.path)
+                self.tell_lenses()
 
     def refresh(self, path: Path) -> None:
         """Brings the editor up to date on a file: states, lenses, diagnostics."""
-        self._refreshes.pop(path, None)
+        self._refreshing.now(path)
+
+    def _refresh(self, path: Path) -> None:
         document = self.documents.at(path)
         if document is not None:
             self._clear_outside_change(document)
-        self._telling.states(self.view(key) for key in self.sessions if key.path == path)
+        self._telling.states(self._views_of(path, [key for key in self.sessions if key.path == path]))
         if document is not None:
             self.publish(document)
 
@@ -263,7 +288,9 @@ class Studio:
 
 
 def _disk_text(path: Path) -> str | None:
+    from cutesmith_agent.source.parsing import decode
+
     try:
-        return outline_of_file(path).source.text
+        return decode(path.read_bytes())
     except (OSError, UnicodeDecodeError, SyntaxError):
         return None

@@ -351,3 +351,19 @@ def test_a_migration_keeps_what_was_there_and_a_failing_one_changes_nothing(tmp_
     migrate(connection, (*MIGRATIONS, "ALTER TABLE decisions ADD COLUMN note TEXT DEFAULT 'none'"))
     assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS) + 1,)
     assert connection.execute("SELECT qualname, note FROM decisions").fetchall() == [("A", "none")]
+
+
+def test_what_comes_later_is_later_though_the_clock_was_set_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    clock = [2e9]
+    monkeypatch.setattr(time, "time", lambda: clock[0])
+    with open_store(tmp_path).store as store:
+        for number in range(3):
+            job = store.begin_job(replace(KEY, digest=str(number)), resume=False)
+            store.finish_job(job, {"best": None, "number": number})
+            clock[0] -= 3600
+            store.decide(Decision("rejected", KEY.file, KEY.qualname, job=job))
+            latest = store.latest(KEY.file, KEY.qualname)
+            (decision,) = store.decisions(KEY.file)
+            assert latest is not None
+            assert (latest.id, latest.report["number"], decision.job) == (job, number, job)
+            assert decision.at > latest.ended

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from pathlib import Path
 
 import pytest
 
+from cutesmith_server.records import read_records
 from scripted_editor import Editor, editor
 
 pytestmark = pytest.mark.asyncio
@@ -60,6 +63,40 @@ async def test_an_edited_kernel_file_loses_its_verdict_and_is_never_deleted(offe
         assert await session.lenses(uri) == ["CuTe kernel (edited since it was proved)", "Validate again", "Remove"]
         assert await session.run("remove", uri, CLASS)
         assert kernel.read_text().endswith("# mine\n")
+
+
+@pytest.mark.parametrize("kind", ["folder", "dangling link"])
+async def test_what_stands_in_the_kernels_place_and_is_no_file_is_left_alone(offered, kind):
+    place = offered / "new_gelu_cute.py"
+    place.mkdir() if kind == "folder" else place.symlink_to(offered / "nowhere" / "x.py")
+    async with editor(offered, options=TRUSTED) as session:
+        session.answers = {"never run": "Accept"}
+        uri = await opened(session, offered / "new_gelu.py")
+        before = session.documents[uri].text
+        for command in ("accept", "acceptFile"):
+            assert await session.run(command, uri, CLASS) is None
+            assert "move it away or delete it" in session.said()[-1]
+        assert session.documents[uri].text == before
+        assert place.is_dir() or place.is_symlink()
+
+
+async def test_a_store_that_another_program_has_locked_holds_up_nobody_else(offered):
+    async with editor(offered, options=TRUSTED) as session:
+        session.answers = {"never run": "Accept"}
+        uri = await opened(session, offered / "new_gelu.py")
+        store = sqlite3.connect(offered / ".cutesmith" / "store.sqlite")
+        store.execute("BEGIN EXCLUSIVE")
+        accepting = asyncio.create_task(session.run("accept", uri, CLASS))
+        await session.until(lambda: "supports" in session.documents[uri].text)
+        async with asyncio.timeout(2):
+            assert "CuTe kernel" in await session.lenses(uri)
+        assert not accepting.done()
+        store.rollback()
+        store.close()
+        assert (await accepting or {})["state"] == "accepted"
+        decision = read_records(offered / "new_gelu.py", [CLASS])[CLASS].decision
+        assert decision is not None
+        assert decision.decision == "accepted"
 
 
 async def test_a_kernel_that_never_ran_is_accepted_only_after_a_yes(offered):

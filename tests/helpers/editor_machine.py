@@ -317,7 +317,7 @@ class EditorMachine(RuleBasedStateMachine):
         deadline = time.monotonic() + 20
         while (wrong := self._disagreements()) and time.monotonic() < deadline:
             time.sleep(0.1)
-        assert not wrong
+        assert not wrong, wrong
 
     def _disagreements(self) -> dict[tuple[str, str], tuple[str, str]]:
         said = self._said()

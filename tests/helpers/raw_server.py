@@ -41,11 +41,11 @@ class Server:
         return reply["result"]
 
     def reply(self, id: int) -> dict[str, Any]:
-        while (found := self._read()).get("id") != id or "method" in found:
+        while (found := self.read()).get("id") != id or "method" in found:
             self.told.append(found)
         return found
 
-    def _read(self) -> dict[str, Any]:
+    def read(self) -> dict[str, Any]:
         assert self.process.stdout is not None
         length = 0
         while (line := self.process.stdout.readline()) not in (b"\r\n", b"\n"):

@@ -7,6 +7,7 @@ import hashlib
 import re
 import warnings
 from collections.abc import Iterator
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -62,13 +63,19 @@ def _normal_form(source: Source, node: Node) -> str:
     lead = source.data[start : node.start_byte].decode("utf-8", "surrogatepass")
     code = source.read(node)
     nested = bool(lead) and not lead.strip()
+    return _printed(f"if True:\n{lead}{code}" if nested else code) or re.sub(r"\s+", " ", code)
+
+
+@lru_cache(maxsize=512)  # an edit leaves nearly all classes as they were
+def _printed(code: str) -> str:
+    """As Python's own printer lays it out, without guards; "" where Python cannot read it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(f"if True:\n{lead}{code}" if nested else code)
+            tree = ast.parse(code)
         return ast.unparse(_WithoutGuards().visit(tree))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return re.sub(r"\s+", " ", code)
+        return ""
 
 
 class _WithoutGuards(ast.NodeTransformer):

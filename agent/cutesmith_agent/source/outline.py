@@ -56,13 +56,19 @@ def outline(text: str | bytes | Source) -> tuple[ModuleClass, ...]:
 
     After an edit, pass `parse(text, previous)` to parse only what changed."""
     source = text if isinstance(text, Source) else parse(text)
-    found = list(class_nodes(source))
+    found = class_nodes(source)
     count = Counter(node.qualname for node in found)
     return tuple(_module_class(source, node, count[node.qualname] > 1) for node in found if node.is_module)
 
 
-def class_nodes(source: Source) -> Iterator[ClassNode]:
+def class_nodes(source: Source) -> tuple[ClassNode, ...]:
     """Every class that can be named from outside: at the top level or in a class, not within a function."""
+    if "classes" not in source.memo:
+        source.memo["classes"] = tuple(_class_nodes(source))
+    return source.memo["classes"]
+
+
+def _class_nodes(source: Source) -> Iterator[ClassNode]:
     names = Names(source)
     for statement in source.statements(unneeded=_INERT):
         with suppress(RecursionError):  # nested deeper than Python itself reads

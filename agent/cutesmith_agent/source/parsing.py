@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from tree_sitter import Node
 
@@ -26,6 +27,7 @@ class Source:
     text: str
     data: bytes
     pieces: tuple[Piece, ...]
+    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what was worked out of it, by name
     _roots: dict[int, Node] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property

@@ -17,6 +17,9 @@ from typing import Literal
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
+_CODECS = {"utf-8": ("utf-8", "surrogatepass"), "utf-16": ("utf-16-le", "surrogatepass")}
+_UNIT = {"utf-8": 1, "utf-16": 2}  # bytes
+_MOST_UNITS = {"utf-8": 4, "utf-16": 2}  # of one character
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -44,9 +47,19 @@ def to_bytes(text: str) -> bytes:
 def _width(text: str, encoding: Encoding) -> int:
     if encoding == "utf-32" or text.isascii():
         return len(text)
-    if encoding == "utf-8":
-        return len(to_bytes(text))
-    return len(text) + sum(char > "\uffff" for char in text)
+    return len(text.encode(*_CODECS[encoding])) // _UNIT[encoding]
+
+
+def _fitting(text: str, column: int, encoding: Encoding) -> int:
+    """How many characters lie before a column; one that it cuts in two does. (Lines of a megabyte are met with.)"""
+    low, high = column // _MOST_UNITS[encoding], min(column, len(text))
+    while low < high:
+        middle = (low + high) // 2
+        if _width(text[:middle], encoding) >= column:
+            high = middle
+        else:
+            low = middle + 1
+    return min(low, len(text))
 
 
 def _line_starts(text: str) -> list[int]:
@@ -128,12 +141,7 @@ class Lines:
         content = self.text[span.start : span.end].rstrip("\r\n")
         if content.isascii() or encoding == "utf-32":
             return span.start + min(position.column, len(content))
-        units = 0
-        for index, char in enumerate(content):
-            if units >= position.column:
-                return span.start + index
-            units += _width(char, encoding)
-        return span.start + len(content)
+        return span.start + _fitting(content, position.column, encoding)
 
 
 _recent: deque[Lines] = deque(maxlen=3)  # a large file's are as large as its text

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cutesmith_agent.store import clock
 from cutesmith_agent.store.location import file_key
 from cutesmith_agent.store.reading import reading
 from cutesmith_evaluator.text import printable
@@ -77,7 +77,7 @@ class Captures:
 
     def put(self, captures: Sequence[Capture]) -> None:
         """In place of what earlier runs recorded of these classes; `at` is set to now."""
-        now = time.time()
+        now = clock.now(self._connection)
         rows = [(file_key(one.file), one.qualname, _to_text(one), now) for one in captures]
         self._connection.executemany(
             "INSERT OR REPLACE INTO captures (file, qualname, record, at) VALUES (?, ?, ?, ?)", rows

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+from cutesmith_agent.store import clock
 from cutesmith_agent.store.calls import Calls
 from cutesmith_agent.store.captures import Captures
 from cutesmith_agent.store.location import file_key
@@ -191,7 +192,7 @@ class Store:
         text = None if report is None else json.dumps(report)
         with self._transaction() as rows:
             rows.execute(
-                "UPDATE jobs SET state = ?, ended = ?, report = ? WHERE id = ?", (state, time.time(), text, job)
+                "UPDATE jobs SET state = ?, ended = ?, report = ? WHERE id = ?", (state, clock.now(rows), text, job)
             )
             folders = prune(rows, self.folder / "candidates", bounds or Bounds())
         if lock := self._locks.pop(job, None):
@@ -265,8 +266,8 @@ class Store:
 
     def decide(self, decision: Decision) -> None:
         """Record what the user did; `at` is set to now."""
-        fields = tuple(vars(replace(decision, file=file_key(decision.file), at=time.time())).values())
         with self._transaction() as rows:
+            fields = tuple(vars(replace(decision, file=file_key(decision.file), at=clock.now(rows))).values())
             rows.execute(
                 "INSERT INTO decisions (decision, file, qualname, job, candidate, class_hash, kernel, at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -6,6 +6,7 @@ import argparse
 import sqlite3
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from cutesmith_agent.source.parsing import encode
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_agent.subject import candidate_id
 from cutesmith_server import wording
-from cutesmith_server.changes import Change, accepting, removing
+from cutesmith_server.changes import Change, accepting, removing, used_elsewhere
 from cutesmith_server.cli.output import console, print_json
 from cutesmith_server.cli.target import Target, read_target
 from cutesmith_server.errors import RefusedError
@@ -72,8 +73,9 @@ def reject(options: argparse.Namespace) -> int:
 def remove(options: argparse.Namespace) -> int:
     target = read_target(options.target)
     try:
-        ours, root = is_ours(target.path, target.qualname), workspace_root(target.path)
-        change = removing(target.path, target.outline, target.qualname, root=root, is_ours=ours)
+        ours = is_ours(target.path, target.qualname)
+        used = partial(used_elsewhere, target.path, workspace_root(target.path))
+        change = removing(target.path, target.outline, target.qualname, is_used=used, is_ours=ours)
     except EditRefusedError as refusal:
         raise RefusedError(str(refusal)) from None
     patch = write_change(target, change)
