@@ -39,7 +39,8 @@ async def accept(studio: Studio, key: ClassKey) -> None:
         studio.sessions[key] = sessions.undecided(studio.sessions[key])
         raise
     assert outcome.best is not None
-    _decide(studio, key, "arriving" if version is not None and version == _version(studio, key) else "accepted")
+    if studio.sessions[key].outcome is outcome:  # else a job has made another one, which is on offer
+        _decide(studio, key, "arriving" if version is not None and version == _version(studio, key) else "accepted")
     await studio.record(key, "accepted", candidate=outcome.best.id, class_hash=outcome.digest, kernel=change.kernel)
     studio.tell(key)
 
@@ -58,6 +59,7 @@ async def accept_file(studio: Studio, key: ClassKey) -> None:
 
 async def reject(studio: Studio, key: ClassKey) -> None:
     """Clears what the last job found and remembers the decision."""
+    _require_no_edit(studio, key)
     if (outcome := _undecided(studio, key)) is None:
         raise RefusedError(f"There is no kernel for {key.qualname} to reject.")
     best = outcome.best
@@ -102,6 +104,7 @@ async def add_inputs(studio: Studio, key: ClassKey) -> None:
 
 
 def _on_offer(studio: Studio, key: ClassKey) -> Outcome:
+    _require_no_edit(studio, key)
     session, outcome = studio.sessions.get(key), _undecided(studio, key)
     if session is None or outcome is None or not outcome.is_proposal:
         found = studio.outline(key.path).named(key.qualname)
@@ -113,6 +116,13 @@ def _on_offer(studio: Studio, key: ClassKey) -> Outcome:
     if session.changed_outside:
         raise RefusedError(studio.view(key).message)
     return outcome
+
+
+def _require_no_edit(studio: Studio, key: ClassKey) -> None:
+    """An editor may show an edit first, and take as long as its user does."""
+    session = studio.sessions.get(key)
+    if session is not None and session.decided == "accepting":
+        raise RefusedError(f"Your editor was asked to put the kernel of {key.qualname} in: answer it there first.")
 
 
 def _decide(studio: Studio, key: ClassKey, choice: Decided) -> None:

@@ -154,7 +154,7 @@ def seen_changed(session: Session) -> Session:
 def on_offer(session: Session, *, has_kernel: bool) -> Outcome | None:
     """The last job's outcome while the user may still decide on it."""
     is_undone = session.decided in ("accepted", "removed") and not has_kernel
-    return session.outcome if session.decided is None or is_undone else None
+    return session.outcome if session.decided in (None, "accepting") or is_undone else None
 
 
 def seen_on_disk(session: Session, *, differs: bool) -> Session:

@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from lsprotocol import types
 
 from cutesmith_server.records import read_records
 from scripted_editor import Editor, editor
@@ -97,6 +98,30 @@ async def test_a_store_that_another_program_has_locked_holds_up_nobody_else(offe
         decision = read_records(offered / "new_gelu.py", [CLASS])[CLASS].decision
         assert decision is not None
         assert decision.decision == "accepted"
+
+
+async def test_while_the_editor_shows_the_edit_the_kernel_is_on_offer_and_not_put_in_twice(offered):
+    async with editor(offered, options=TRUSTED) as session:
+        session.answers = {"never run": "Accept"}
+        uri = await opened(session, offered / "new_gelu.py")
+        shown, answered = asyncio.Event(), asyncio.Event()
+
+        async def apply_later(params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+            shown.set()
+            await answered.wait()
+            return session.on_apply_edit(params)
+
+        session.client.protocol.fm.features.pop(types.WORKSPACE_APPLY_EDIT)
+        session.client.feature(types.WORKSPACE_APPLY_EDIT)(apply_later)
+        accepting = asyncio.create_task(session.run("accept", uri, CLASS))
+        await shown.wait()
+        assert await session.lenses(uri) == ["compiled, not validated", "Review", "Accept", "Reject"]
+        for command in ("accept", "reject"):
+            assert await session.run(command, uri, CLASS) is None
+            assert "answer it there first" in session.said()[-1]
+        answered.set()
+        assert (await accepting or {})["state"] == "accepted"
+        assert session.documents[uri].text.count("new_gelu_cute.supports") == 1
 
 
 async def test_a_kernel_that_never_ran_is_accepted_only_after_a_yes(offered):

@@ -61,7 +61,7 @@ class Editor:
         feature = self.client.feature
         if answers_questions:
             feature(types.WINDOW_SHOW_MESSAGE_REQUEST)(lambda params: self._on_question(params))
-        feature(types.WORKSPACE_APPLY_EDIT)(lambda params: self._on_apply_edit(params))
+        feature(types.WORKSPACE_APPLY_EDIT)(lambda params: self.on_apply_edit(params))
         feature(types.WORKSPACE_CODE_LENS_REFRESH)(lambda params: self._on_lens_refresh(params))
         feature(types.WORKSPACE_INLAY_HINT_REFRESH)(lambda params: None)
         feature(types.CLIENT_REGISTER_CAPABILITY)(lambda params: self._on_register(params))
@@ -75,7 +75,7 @@ class Editor:
                 return types.MessageActionItem(button) if button else None
         return None
 
-    def _on_apply_edit(self, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+    def on_apply_edit(self, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
         self.edits.append(params)
         if self.refuses_edits:
             return types.ApplyWorkspaceEditResult(applied=False, failure_reason="the user said no")
