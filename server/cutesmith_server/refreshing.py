@@ -1,4 +1,4 @@
-"""When a file is looked at again to tell the editor what is new: at once, but not over and over."""
+"""When a file is looked at again to tell the editor what is new: at once, but not for most of the server's time."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 _TYPING_S = 0.2
-_PAUSE_S = 0.05  # a hundred jobs may begin at a time, and each changes what its file shows
-_SHARE = 5  # of the time at most one part in so many
+_SHARE = 5  # of the time at most one part in so many, where a hundred jobs begin at a time in a large file ...
+_AT_ONCE_S = 0.1  # ... beyond so much work, which is done at once
 
 
 class Refreshing:
@@ -17,13 +17,15 @@ class Refreshing:
     def __init__(self, refresh: Callable[[Path], None]) -> None:
         self._refresh = refresh
         self._timers: dict[Path, asyncio.TimerHandle] = {}
-        self._next: dict[Path, float] = {}  # not before
+        self._work = 0.0  # seconds of it that are not paid for by time that has passed
+        self._since = 0.0
 
     def now(self, path: Path) -> None:
-        """At once; where that has just been done, a moment later."""
-        loop = asyncio.get_running_loop()
-        due = self._next.get(path, 0.0)
-        if loop.time() >= due:
+        """At once; where much has just been done, a moment later."""
+        now = asyncio.get_running_loop().time()
+        self._work, self._since = max(0.0, self._work - (now - self._since) / _SHARE), now
+        due = now + (self._work - _AT_ONCE_S) * _SHARE
+        if due <= now:
             self._do(path)
         elif path not in self._timers or self._timers[path].when() > due:
             self._at(due, path)
@@ -41,8 +43,7 @@ class Refreshing:
             self.forget(path)
 
     def _at(self, due: float, path: Path) -> None:
-        if path in self._timers:
-            self._timers[path].cancel()
+        self.forget(path)
         self._timers[path] = asyncio.get_running_loop().call_at(due, self._do, path)
 
     def _do(self, path: Path) -> None:
@@ -50,5 +51,4 @@ class Refreshing:
         loop = asyncio.get_running_loop()
         began = loop.time()
         self._refresh(path)
-        ended = loop.time()
-        self._next[path] = ended + max(_PAUSE_S, _SHARE * (ended - began))
+        self._work += loop.time() - began
