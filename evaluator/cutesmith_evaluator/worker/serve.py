@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 from cutesmith_evaluator.worker.encoding import encode
 from cutesmith_evaluator.worker.failures import summary
 from cutesmith_evaluator.worker.methods import METHODS
+from cutesmith_evaluator.worker.process_state import process_state
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
@@ -38,9 +39,11 @@ def serve(descriptor: int, parent: int) -> NoReturn:
     client = socket.socket(fileno=descriptor)
     threading.Thread(target=_end_with_client, args=(client,), daemon=True).start()
     channel = _Channel(client)
+    state = process_state()
     channel.send({"ready": True})
     for line in client.makefile("rb"):
-        channel.send(_answer(json.loads(line), channel))
+        reply = _answer(json.loads(line), channel)
+        channel.send(reply if state.restore() else {**reply, "last": True})
     _end()
 
 
