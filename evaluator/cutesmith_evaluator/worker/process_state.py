@@ -42,6 +42,6 @@ def process_state() -> ProcessState:
     """As it is now."""
     mask = os.umask(0o077)
     os.umask(mask)
-    handlers = {number: signal.getsignal(number) for number in signal.valid_signals() if number not in _FIXED}
+    handlers = {int(each): signal.getsignal(each) for each in signal.valid_signals() if each not in _FIXED}
     known = {number: handler for number, handler in handlers.items() if handler is not None}
     return ProcessState(os.getcwd(), mask, {limit: resource.getrlimit(limit) for limit in _LIMITS}, known)  # noqa: PTH109
