@@ -68,6 +68,7 @@ await project.step('a server that is killed is started again; what was typed and
 });
 
 await project.step('a job that a crash interrupts goes on when it is resumed', async () => {
+  await editor.clickLine('class NewGELU');
   await editor.command('CuteSmith: Generate CuTe Kernel');
   await editor.lens(/^(compile|validate): /).waitFor({ timeout: 120_000 });
   process.kill(serverProcesses(editor.server.pid)[0], 'SIGKILL');
