@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import report
+from pages import put
 
 ENVIRONMENT = {"device": "NVIDIA H200", "driver": "580.1", "torch": "2.11", "dsl": "4.8.1"}
 MEASURED = {
@@ -52,11 +53,16 @@ def test_a_later_record_of_a_case_replaces_the_earlier() -> None:
     assert report.latest([FAILED | {"case": "88 NewGELU"}, MEASURED]) == {"88 NewGELU": MEASURED}
 
 
-def test_no_results_say_so() -> None:
-    page = report.put("<!-- serving -->\nold\n<!-- /serving -->", "serving", report.times_table([]))
-    assert page == "<!-- serving -->\nnot measured yet\n<!-- /serving -->"
+def test_no_results_say_so(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- serving -->\nold\n<!-- /serving -->")
+    put(page, serving=report.times_table([]))
+    assert page.read_text() == "<!-- serving -->\nnot measured yet\n<!-- /serving -->"
 
 
-def test_a_page_that_lost_its_markers_is_refused() -> None:
+def test_a_page_that_lost_its_markers_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- serving -->\nold\n<!-- /serving -->")
     with pytest.raises(SystemExit, match="must have the markers"):
-        report.put("no markers", "serving", "table")
+        put(page, serving="new", other="table")
+    assert "old" in page.read_text()
