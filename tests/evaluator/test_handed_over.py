@@ -33,6 +33,7 @@ from cutesmith_evaluator.worker.confirm_time import (
     ReplayPace,
     Round,
     replay_finding,
+    replay_words,
     time_finding,
 )
 
@@ -245,3 +246,9 @@ def test_a_file_whose_kernels_do_not_run_is_refused(tmp_path: Path, source: str,
     assert (finding is not None) is refused
     if finding is not None:
         assert "launches none of its kernels (scaled_kernel)" in finding.message
+
+
+def test_a_busy_host_is_no_measurement_and_is_not_told_as_one():
+    quiet, busy = Round(64, (64 * 0.02 + 0.3) / 1e3, 0.1), Round(64, (64 * 0.02 + 3.0) / 1e3, 3.0)
+    assert replay_words([busy, quiet]) == "64 calls in a CUDA graph: 0.0169 to 0.0247 ms each, with a digest of it"
+    assert replay_words([busy]) == "64 calls in a CUDA graph: 0.0000 to 0.0669 ms each, with a digest of it"

@@ -25,7 +25,7 @@ from cutesmith_evaluator.worker.confirm_handed import HandedError, received, she
 from cutesmith_evaluator.worker.confirm_launches import launch_check
 from cutesmith_evaluator.worker.confirm_replay import Replay
 from cutesmith_evaluator.worker.confirm_site import Site, digests, open_site, replayed, word
-from cutesmith_evaluator.worker.confirm_time import Pace, ReplayPace, Round, replay_finding, time_finding
+from cutesmith_evaluator.worker.confirm_time import Pace, ReplayPace, Round, replay_finding, replay_words, time_finding
 from cutesmith_evaluator.worker.cuda_scans import like_cuda
 from cutesmith_evaluator.worker.emulated_validation import DEVICE
 from cutesmith_evaluator.worker.failures import TaskError
@@ -112,8 +112,7 @@ class Judging:
         late = time_finding(claimed_ms, self.pace(), rounds, self.file)
         if replays and late is None and self.site.device.type == "cuda":
             late = replay_finding(claimed_ms, self.replay_pace(replays[0].calls), replays, self.file)
-            best_ms = min(each.call_ms for each in replays)
-            self.checks.append(f"{replays[0].calls} calls in a CUDA graph: {best_ms:.4f} ms each, with a digest of it")
+            self.checks.append(replay_words(replays))
         self.findings += [late] if late else []
 
     def replay_pace(self, calls: int) -> ReplayPace:

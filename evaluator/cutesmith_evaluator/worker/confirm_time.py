@@ -30,7 +30,14 @@ class Round:
 
     @property
     def call_ms(self) -> float:
-        return (self.seconds * 1e3 - max(ROUND_MS, ANSWERS * min(self.answer_ms, SLOWEST_ANSWER_MS))) / self.calls
+        """At least; 0 where the request and its answer may have been all that took time."""
+        asking_ms = max(ROUND_MS, ANSWERS * min(self.answer_ms, SLOWEST_ANSWER_MS))
+        return max(0.0, self.most_ms - asking_ms / self.calls)
+
+    @property
+    def most_ms(self) -> float:
+        """A call's time, with its share of the request and the answer."""
+        return self.seconds * 1e3 / self.calls
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,13 @@ def replay_finding(claimed_ms: float, pace: ReplayPace, rounds: Sequence[Round],
     if fastest.call_ms <= FACTOR * claimed_ms + DIGEST_FACTOR * pace.digest_ms + NODE_MS + host_ms:
         return None
     return _finding(fastest.call_ms - pace.digest_ms, claimed_ms, file)
+
+
+def replay_words(rounds: Sequence[Round]) -> str:
+    """What the fastest of such rounds has shown, no more: a busy host leaves little."""
+    fastest = min(rounds, key=lambda each: each.most_ms)
+    span = f"{fastest.call_ms:.4f} to {fastest.most_ms:.4f} ms each"
+    return f"{fastest.calls} calls in a CUDA graph: {span}, with a digest of it"
 
 
 def _finding(seen_ms: float, claimed_ms: float, file: str) -> Finding:
