@@ -99,7 +99,8 @@ def test_a_replay_of_nothing_is_seen_and_one_that_works_is_right(
     confirmation = confirmed(worker, path, call_ms=0.4)
     assert [each.kind for each in confirmation.findings] in ([], ["time-not-confirmed"]), "no emulated call is fast"
     timed = [each for each in confirmation.checks if each.startswith("inputs of a timed call: 384 of 384 elements")]
-    assert len(timed) == 2 * 2 + 2, "two of each round, and one of each replay"
+    words = "two of each of one or two rounds, and one of each of as many replays: one that is fast enough is the last"
+    assert 2 * 1 + 1 <= len(timed) <= 2 * 2 + 2, words
 
 
 def test_an_honest_kernel_is_confirmed_and_a_time_that_no_other_clock_has_seen_is_not(worker: Worker):
