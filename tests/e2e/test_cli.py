@@ -289,7 +289,9 @@ def test_ctrl_c_ends_the_jobs_processes(project, monkeypatch):
         "from pathlib import Path\nimport time\nfrom torch import nn\nPath(__file__).with_name('running').touch()\n"
         "time.sleep(600)\nclass A(nn.Module):\n    def forward(self, x):\n        return x\n"
     )
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a script starts with "&"
     process = subprocess.Popen([*CUTESMITH, "optimize", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    signal.signal(signal.SIGINT, before)
     _wait(lambda: (project / "running").exists())
     started = descendants(process.pid)
     process.send_signal(signal.SIGINT)
