@@ -115,6 +115,8 @@ def _search(search: Search, proposers: list[Proposer], inspection: Inspection, m
     has_right = any(trial.candidate.ok is not False for trial in search.trials)
     if makers.refiner and not (has_right and (not makers.refines or not search.bench.has_device)):
         reasons.append(_exhaust(search, makers.refiner(search.bench, search.subject, inspection)))
+    elif makers.refines:
+        reasons.append("the model was not asked, as no time here could tell its kernel from this one")
     return ", then ".join(reasons)
 
 

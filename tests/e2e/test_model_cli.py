@@ -101,6 +101,7 @@ def test_offline_the_recipes_work(flip: Path) -> None:
     ended = cutesmith("optimize", file, "--proposer", "llm", "--yes", *WITHOUT_GPU)
     assert ended.status == 4, ended.stderr
     assert "To take it: cutesmith accept" in ended.stdout
+    assert "the model was not asked" in " ".join(ended.stdout.split())
 
 
 def test_a_model_writes_what_no_recipe_covers_over_two_runs_and_it_can_be_exported(
