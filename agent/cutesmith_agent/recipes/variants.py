@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -77,67 +77,79 @@ class Variant:
 
 
 def variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
-    class_name = target.class_name
-    fast = half_results(program.graph)
-    if turned.applies(program):
-        text = turned.emit(program, name, fast=fast)
-        for tile in turned.schedules(program):
-            turning = f"{class_name}: tiles of a convolution's channels-last result are turned as the rest is computed."
-            yield Variant(tile.constants(), text, turning)
-        for beside in turned_registers.schedules(program):
-            title = (
-                f"{class_name}: a convolution's channels-last result is turned in registers as the rest is computed."
-            )
-            yield Variant(beside.constants(), turned_registers.emit(program, name, fast=fast), title)
-        return
-    if not program.has_reductions:
-        title = f"{class_name} in one pass over memory: every tensor is read or written once."
-        for strip in strips.schedules(program):
-            strip_title = f"{class_name}: each thread goes down a strip of windows, and reads what they share once."
-            yield Variant(strip.constants(), strips.emit(program, strip, name, fast=fast), strip_title)
-        for line in lines.schedules(program):
-            line_title = f"{class_name}: a block takes windows from its part of a line, which it reads once."
-            yield Variant(line.constants(), lines.emit(program, line, name, fast=fast), line_title)
-        if any(pool.element for pool in pointwise.pools_of(tuple(s.expr for s in program.stores))):
+    """Of the first family that takes the program, best guess first."""
+    if program.has_reductions and not nested.totals_of(program):
+        views = product.views_of(program)
+        if views is not None:
+            yield from products_of(views, name, target)
             return
-        text = pointwise.emit(program, name, fast=fast)
-        for flat in pointwise.schedules(program):
-            yield Variant(flat.constants(), text, title)
+    yield from next(family for takes, family in _FAMILIES if takes(program))(program, name, target)
+
+
+def _turned(program: Program, name: str, target: Target) -> Iterator[Variant]:
+    fast = half_results(program.graph)
+    text = turned.emit(program, name, fast=fast)
+    title = f"{target.class_name}: tiles of a convolution's channels-last result are turned as the rest is computed."
+    for tile in turned.schedules(program):
+        yield Variant(tile.constants(), text, title)
+    title = f"{target.class_name}: a convolution's channels-last result is turned in registers as the rest is computed."
+    for beside in turned_registers.schedules(program):
+        yield Variant(beside.constants(), turned_registers.emit(program, name, fast=fast), title)
+
+
+def _flat(program: Program, name: str, target: Target) -> Iterator[Variant]:
+    """Windows in strips and along lines, then element by element: that, only where no window is of computed values."""
+    fast = half_results(program.graph)
+    title = f"{target.class_name}: each thread goes down a strip of windows, and reads what they share once."
+    for strip in strips.schedules(program):
+        yield Variant(strip.constants(), strips.emit(program, strip, name, fast=fast), title)
+    title = f"{target.class_name}: a block takes windows from its part of a line, which it reads once."
+    for line in lines.schedules(program):
+        yield Variant(line.constants(), lines.emit(program, line, name, fast=fast), title)
+    if any(pool.element for pool in pointwise.pools_of(tuple(s.expr for s in program.stores))):
         return
-    if nested.totals_of(program):
-        yield from _nested(program, name, target)
-        return
-    views = product.views_of(program)
-    if views is not None:
-        yield from products_of(views, name, target)
-        return
-    columns = ("COLUMNS", program.columns, "elements of a row")
-    if scan_rows.applies(program):
-        for along in scan_rows.schedules(program):
-            title = f"{class_name}: a scan along rows of {program.columns}; every tensor is read or written once."
-            yield Variant((columns, *along.constants()), scan_rows.emit(program, name, fast=fast), title)
-        return
-    if one_row.applies(program):
-        for split in one_row.schedules(program):
-            text, slots = one_row.emit(program, name, fast=fast)
-            title = f"{class_name}: one row of {program.columns}, shared by many blocks; every tensor is read once."
-            yield Variant(
-                (columns, *split.constants()), text, title, scratch="BLOCKS" if slots == 1 else f"{slots} * BLOCKS"
-            )
-        return
-    if middle_schedules.applies(program):
-        for each in middle_schedules.schedules(program):
-            title = f"{class_name}: rows of {program.columns} lie side by side; a thread goes down a few of them."
-            yield Variant((columns, *each.constants()), middle.emit(program, each, name, fast=fast), title)
-        return
-    if few_rows.applies(program, few_rows.FEW):
-        yield from _shared_rows(program, name, class_name)
-        if program.rows > few_rows.FEWEST:
-            yield from islice(_row_by_row(program, name, target), 5)
-        return
+    text = pointwise.emit(program, name, fast=fast)
+    title = f"{target.class_name} in one pass over memory: every tensor is read or written once."
+    for flat in pointwise.schedules(program):
+        yield Variant(flat.constants(), text, title)
+
+
+def _scans(program: Program, name: str, target: Target) -> Iterator[Variant]:
+    title = f"{target.class_name}: a scan along rows of {program.columns}; every tensor is read or written once."
+    for along in scan_rows.schedules(program):
+        text = scan_rows.emit(program, name, fast=half_results(program.graph))
+        yield Variant((_columns(program), *along.constants()), text, title)
+
+
+def _one_row(program: Program, name: str, target: Target) -> Iterator[Variant]:
+    text, slots = one_row.emit(program, name, fast=half_results(program.graph))
+    scratch = "BLOCKS" if slots == 1 else f"{slots} * BLOCKS"
+    title = f"{target.class_name}: one row of {program.columns}, shared by many blocks; every tensor is read once."
+    for split in one_row.schedules(program):
+        yield Variant((_columns(program), *split.constants()), text, title, scratch=scratch)
+
+
+def _side_by_side(program: Program, name: str, target: Target) -> Iterator[Variant]:
+    title = f"{target.class_name}: rows of {program.columns} lie side by side; a thread goes down a few of them."
+    for each in middle_schedules.schedules(program):
+        text = middle.emit(program, each, name, fast=half_results(program.graph))
+        yield Variant((_columns(program), *each.constants()), text, title)
+
+
+def _few(program: Program, name: str, target: Target) -> Iterator[Variant]:
+    yield from _shared_rows(program, name, target.class_name)
+    if program.rows > few_rows.FEWEST:
+        yield from islice(_row_by_row(program, name, target), 5)
+
+
+def _many(program: Program, name: str, target: Target) -> Iterator[Variant]:
     yield from _row_by_row(program, name, target)
     if few_rows.applies(program, few_rows.SEVERAL):
-        yield from islice(_shared_rows(program, name, class_name), 2)
+        yield from islice(_shared_rows(program, name, target.class_name), 2)
+
+
+def _columns(program: Program) -> tuple[str, int, str]:
+    return ("COLUMNS", program.columns, "elements of a row")
 
 
 def _nested(program: Program, name: str, target: Target) -> Iterator[Variant]:
@@ -166,7 +178,6 @@ def products_of(views: Views, name: str, target: Target) -> Iterator[Variant]:
 def _row_by_row(program: Program, name: str, target: Target) -> Iterator[Variant]:
     class_name = target.class_name
     fast = half_results(program.graph)
-    columns = ("COLUMNS", program.columns, "elements of a row")
     for number, schedule in enumerate(rows.schedules(program)):
         if number == 1 and schedule.unroll and target.arch not in BEFORE_CLUSTERS:
             yield from _clustered(program, name, class_name)
@@ -176,7 +187,7 @@ def _row_by_row(program: Program, name: str, target: Target) -> Iterator[Variant
         else:
             text = rows.emit(program, schedule, name, fast=fast)
             title = f"{class_name} row by row: a row stays in registers, so every tensor is read or written once."
-        yield Variant((columns, *schedule.constants()), text, title, choices=schedule.choices)
+        yield Variant((_columns(program), *schedule.constants()), text, title, choices=schedule.choices)
     held = not any(schedule.unroll for schedule in rows.schedules(program))
     if held and program.columns >= one_row.MIN_COLUMNS and target.arch not in BEFORE_CLUSTERS:
         yield from _clustered(program, name, class_name)
@@ -184,18 +195,30 @@ def _row_by_row(program: Program, name: str, target: Target) -> Iterator[Variant
 
 def _shared_rows(program: Program, name: str, class_name: str) -> Iterator[Variant]:
     text, scratch = few_rows.emit(program, name, fast=half_results(program.graph))
-    columns = ("COLUMNS", program.columns, "elements of a row")
     title = f"{class_name}: a few rows of {program.columns}, each shared by many blocks."
     for schedule in few_rows.schedules(program):
-        yield Variant((columns, *schedule.constants()), text, title, scratch=scratch)
+        yield Variant((_columns(program), *schedule.constants()), text, title, scratch=scratch)
 
 
 def _clustered(program: Program, name: str, class_name: str) -> Iterator[Variant]:
     """After a first draft that runs anywhere, so that one is there whatever the device turns out to be."""
-    columns = ("COLUMNS", program.columns, "elements of a row")
     title = (
         f"{class_name}, a cluster of blocks per row: a row of {program.columns} is read once, into their shared memory."
     )
     for schedule in cluster_schedules.schedules(program):
         text = cluster_rows.emit(program, name, fast=half_results(program.graph), partly=schedule.kept > 0)
-        yield Variant((columns, *schedule.constants()), text, title, least=(9, 0))
+        yield Variant((_columns(program), *schedule.constants()), text, title, least=(9, 0))
+
+
+_Family = Callable[[Program, str, Target], Iterator[Variant]]
+
+_FAMILIES: tuple[tuple[Callable[[Program], bool], _Family], ...] = (
+    (turned.applies, _turned),
+    (lambda program: not program.has_reductions, _flat),
+    (lambda program: bool(nested.totals_of(program)), _nested),
+    (scan_rows.applies, _scans),
+    (one_row.applies, _one_row),
+    (middle_schedules.applies, _side_by_side),
+    (lambda program: few_rows.applies(program, few_rows.FEW), _few),
+    (lambda program: True, _many),
+)
