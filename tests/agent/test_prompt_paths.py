@@ -95,3 +95,15 @@ def test_long_text_takes_no_long_time() -> None:
         began = time.monotonic()
         without_paths(piece * 30_000, ROOT)
         assert time.monotonic() - began < 2.0, piece
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("It failed: vscode-remote://ssh-remote+box/home/ann/kernel_cute.py:3: no", "It failed: kernel_cute.py:3: no"),
+        ("in 'file:///home/ann/kernel_cute.py:3:7'", "in 'kernel_cute.py:3:7'"),
+        ("from ssh://box.example:22 it came", "from [path] it came"),
+    ],
+)
+def test_the_line_of_a_file_that_a_uri_names_is_kept(text: str, left: str) -> None:
+    assert without_paths(text, ROOT) == left

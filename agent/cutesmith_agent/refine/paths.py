@@ -24,7 +24,9 @@ _ALTERNATIVES = (
     rf"(?<!/)/+(?:{_TOPS})(?:/{_STEP})+/?",  # whatever stands before it
 )
 _PATH = re.compile("|".join(_ALTERNATIVES))
-_FILE = re.compile(r"[^/\\]+\.\w+$")  # a folder may be called after a person
+_FILE = re.compile(  # a folder may be called after a person, and ssh://host.name:22 is no file and its line
+    r"[^/\\]+\.\w+$|(?<=[^/]/)[^/\\:]+\.\w+(?::\d+)+:?$"
+)
 _ELSEWHERE = "/root/elsewhere/"
 
 
