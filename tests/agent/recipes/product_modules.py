@@ -104,6 +104,27 @@ class Thin(nn.Module):
         return a @ b + 1
 
 
+class HalfLayer(nn.Module):
+    """A layer whose parameters follow its input's type."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(40, 24, dtype=DTYPES.get("HalfLayer", torch.float16))
+
+    def forward(self, a):
+        return F.gelu(self.linear(a))
+
+
+class Upper(nn.Module):
+    def forward(self, a, b):
+        return torch.triu(a @ b, 3)
+
+
+class Lower(nn.Module):
+    def forward(self, a, b):
+        return torch.tril(a @ b)
+
+
 SHAPES = {
     "Product": ((10, 40), (40, 24)),
     "BothTransposed": ((40, 10), (24, 40)),
@@ -123,13 +144,18 @@ SHAPES = {
     "MatrixVector": ((10, 40), (40,)),
     "VectorMatrix": ((40,), (40, 24)),
     "Thin": ((10, 40), (40, 1)),
+    "HalfLayer": ((9, 40),),
+    "Upper": ((130, 72), (72, 128)),
+    "Lower": ((70, 40), (40, 131)),
 }
+DTYPES = {"HalfLayer": torch.float16}
 
 
 def inputs_of(name):
     """Seeded standard normal inputs for a class."""
     generator = torch.Generator().manual_seed(0)
-    return [torch.randn(shape, generator=generator) for shape in SHAPES[name]]
+    dtype = DTYPES.get(name, torch.float32)
+    return [torch.randn(shape, generator=generator).to(dtype) for shape in SHAPES[name]]
 
 
 for _name in SHAPES:

@@ -23,7 +23,7 @@ from cutesmith_evaluator.client import Worker  # noqa: E402
 from cutesmith_evaluator.types import Task  # noqa: E402
 
 
-def main() -> None:
+def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--again", metavar="NAME", help="write these anew")
     again = options.parse_args().again
@@ -32,12 +32,14 @@ def main() -> None:
     with Worker(Path(sys.executable)) as worker:
         for member, recipe in wanted.items():
             if member not in texts or (again is not None and again in recipe.name):
-                texts[member] = _written(worker, recipe)
-                print(recipe.name, flush=True)
-    _save({member: texts[member] for member in wanted})
+                written = _written(worker, recipe)
+                texts |= {member: written} if written else {}
+                print(recipe.name if written else f"{recipe.name}: no draft with {recipe.pick}", flush=True)
+    _save({member: texts[member] for member in wanted if member in texts})
+    return 0 if wanted.keys() <= texts.keys() else 1
 
 
-def _written(worker: Worker, recipe: Recipe) -> bytes:
+def _written(worker: Worker, recipe: Recipe) -> bytes | None:
     with tempfile.TemporaryDirectory() as folder:
         task = Task(str(recipe.task().write(Path(folder))), recipe.qualname)
         inspection = worker.inspect(task)
@@ -45,7 +47,7 @@ def _written(worker: Worker, recipe: Recipe) -> bytes:
     for draft in proposal.drafts:
         if recipe.pick.items() <= draft.schedule.items():
             return draft.source.encode()
-    raise SystemExit(f"{recipe.name}: no draft with {recipe.pick}: {[draft.schedule for draft in proposal.drafts]}")
+    return None
 
 
 def _kept() -> dict[str, bytes]:
@@ -66,4 +68,4 @@ def _save(texts: dict[str, bytes]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

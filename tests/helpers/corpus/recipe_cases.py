@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from corpus.checks import EXACT, Check, close
 from corpus.cute_cases import CuteCase
 from corpus.later_recipes import later_recipes
+from corpus.newest_recipes import newest_recipes
 from corpus.product_recipes import product_recipes
 from corpus.recipe import Recipe, Values
 from corpus.row_recipes import row_recipes
@@ -42,6 +43,7 @@ def recipes() -> Iterator[Recipe]:
     yield from row_recipes()
     yield from product_recipes()
     yield from later_recipes()
+    yield from newest_recipes()
 
 
 def recipe_cases() -> list[CuteCase]:
