@@ -7,7 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from cutesmith_agent.evaluator import Evaluator
 from cutesmith_agent.job import Job
@@ -40,7 +40,7 @@ class KeptWorker:
     def close(self) -> None:
         pass
 
-    def __enter__(self) -> KeptWorker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

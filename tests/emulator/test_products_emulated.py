@@ -65,6 +65,7 @@ MMA_SYNC = Case("torch.einsum('bik,bjk->bji', a, b)", (2, 20, 40), (2, 70, 40), 
 HALF_LAYER = Case("F.gelu(self.linear(a) + b)", (2, 9, 72), (40,), {"tile_m": 64, "tile_n": 128}, dtype="bfloat16")
 HALF_TURNED = Case("a.T @ b", (72, 136), (72, 16), {"tile_n": 128, "cluster_m": 2}, dtype="float16")
 HALF_ODD = Case("torch.einsum('bik,bjk->bji', a, b)", (2, 20, 701), (2, 21, 701), {"splits": 2}, "sm_80", "float16")
+HALF_NESTED = Case("torch.einsum('blhd,bmhd->bhlm', a, b)", (2, 10, 3, 16), (2, 12, 3, 16), {}, dtype="bfloat16")
 TRIANGLE = Case("torch.triu(a @ b, 3)", (130, 72), (72, 128), {"tile_n": 128, "tile_k": 64, "cluster_m": 1})
 LOWER = Case("torch.tril(a @ b)", (70, 40), (40, 131), {"tile_m": 64, "tile_n": 64}, "sm_80")
 CHAIN = Case("torch.logsumexp(F.gelu(self.norm(self.linear(a))) + b, dim=1)", (9, 72), (40,), {})
@@ -103,7 +104,7 @@ def _with(drafts: tuple[Draft, ...], schedule: dict[str, int]) -> Draft:
     return next(draft for draft in drafts if schedule.items() <= draft.schedule.items())
 
 
-CASES = [LAYER, CLUSTER, MMA_SYNC, HALF_LAYER, HALF_ODD, TRIANGLE, LOWER, CHAIN, DIRECT_TURNED]
+CASES = [LAYER, CLUSTER, MMA_SYNC, HALF_LAYER, HALF_ODD, HALF_NESTED, TRIANGLE, LOWER, CHAIN, DIRECT_TURNED]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.dtype} {case.expression}")

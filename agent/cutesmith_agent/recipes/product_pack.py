@@ -39,9 +39,7 @@ packed = cute.make_tensor(buffer, cute.make_layout(({lines}, {pitch}, batches), 
 pack({matrix}, packed, {across}).launch(
     grid=[cute.ceil_div(cute.size(packed), 2048), 1, 1], block=[256, 1, 1], stream=stream
 )
-{side}_parts = cute.make_tensor(
-    buffer, cute.make_layout(cute.select(cute.shape({side}), mode=[0, 1, 2]), stride=({strides}, step))
-)
+{side}_parts = cute.make_tensor(buffer, cute.make_layout(({group}, DEPTH, batches), stride=({strides}, step)))
 at += {bytes} * batches * step
 """
 
@@ -74,7 +72,7 @@ def _buffer(views: Views, engine: Engine, access: Access, side: str, group: str)
         turned = f"cute.make_tensor({side}.iterator, cute.select({side}.layout, mode=[1, 0, 2]))"
         pitch = f"cute.ceil_div({group}, 8) * 8"
         words = {"lines": "DEPTH", "pitch": pitch, "matrix": turned, "strides": f"1, {pitch}"}
-    words |= {"side": side, "across": str(engine.whole_stages and not views.is_by_lines(access))}
+    words |= {"side": side, "group": group, "across": str(engine.whole_stages and not views.is_by_lines(access))}
     return [filled(line, words) for line in BUFFER.strip("\n").split("\n")]
 
 

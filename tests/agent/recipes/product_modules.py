@@ -1,4 +1,4 @@
-"""Modules whose forward is a matrix product of fp32 tensors, in every form that PyTorch has for it."""
+"""Modules whose forward is a matrix product in every form that PyTorch has for it."""
 
 from functools import partial
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cutesmith_agent.allowances import wants_ieee
 from cutesmith_agent.recipes import Target, propose
+from cutesmith_agent.recipes.layout import open_shapes
 from cutesmith_agent.recipes.lowering import lower
 from cutesmith_agent.recipes.product import views_of
 from cutesmith_agent.recipes.product_schedules import ampere, hopper
@@ -45,6 +46,15 @@ def views(rows: int, depth: int, columns: int) -> Views:
     found = views_of(lower(product(rows, depth, columns)))
     assert found is not None
     return found
+
+
+def test_a_dimension_is_open_where_nothing_else_walks_it(worker: Worker) -> None:
+    """A product of a tensor with itself has its rows as columns, too: an open size would be baked into half of it."""
+    for name, is_open in (("Product", True), ("OfItself", False)):
+        inspection = worker.inspect(Task(str(MODULES), name))
+        assert inspection.graph is not None
+        assert any((0, 0) in group for group in inspection.graph.dynamic_dims)
+        assert bool(open_shapes(lower(inspection.graph)).open_dims) == is_open
 
 
 @given(st.integers(5, 5000), st.integers(2, 60_000), st.integers(5, 5000))
