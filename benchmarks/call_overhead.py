@@ -9,7 +9,10 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from pipeline import KeptWorker, accept, measure_calls, optimize
+from cutesmith_agent.recipes import Target, propose
+from cutesmith_evaluator.names import snake_case
+from cutesmith_evaluator.types import Task
+from pipeline import KeptWorker, measure_calls, write_accepted
 from records import RESULTS, append_line, environment_fields
 from suite import EXAMPLE_MODULES, Example
 
@@ -28,9 +31,16 @@ def main() -> None:
 
 
 def measure(example: Example, folder: Path, worker: KeptWorker) -> dict[str, float]:
+    """With the recipes' first draft, validated quickly: what a call costs the host is the same for every draft."""
     file = example.case(example.stem, TINY).write(folder)
-    report = optimize(worker, file, example.qualname)
-    return measure_calls(accept(file, example.qualname, report, folder / "accepted"), example.qualname)
+    task, kernel = Task(str(file), example.qualname), f"{snake_case(example.qualname)}_cute"
+    inspection = worker.inspect(task)
+    draft = propose(inspection, Target(example.qualname, file, worker.hello().arch)).drafts[0]
+    copy = write_accepted(file, example.qualname, kernel, draft.source, folder / "accepted")
+    validation = worker.validate(task, folder / "accepted" / f"{kernel}.py", quick=True)
+    if not validation.ok:
+        raise RuntimeError(f"{example.stem}: {validation.findings}")
+    return measure_calls(copy, example.qualname)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How long a job takes from the command to a kernel that is validated, timed and confirmed, and what it waits for.
 
-`job_times.py [--only STEM] [--log FILE]`: for each example on the device that there is, with a worker that is already
-warm: the seconds until the first validated draft, in all, and of each kind of request, to results/job_times.jsonl.
+For each example on the device that there is, one after the other with the same worker (the first has it start): the
+seconds until the first validated draft, in all, and of each kind of request, appended to results/job_times.jsonl.
 `--log` takes every step that a request told, with its seconds.
 """
 
@@ -69,16 +69,16 @@ class WatchedWorker(KeptWorker):
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--only", default="")
+    options.add_argument("--only", metavar="STEM", action="append", help="this example (repeatable), not all")
     options.add_argument("--log", type=Path)
     chosen = options.parse_args()
     common = environment_fields()
     with tempfile.TemporaryDirectory(prefix="cutesmith-job-") as work, WatchedWorker() as worker:
-        for example in EXAMPLE_MODULES:
-            if chosen.only in example.stem:
-                row = measured(example, Path(work) / example.stem, worker, chosen.log)
-                append_line(RESULTS / "job_times.jsonl", common | row)
-                print(row, flush=True)
+        wanted = [each for each in EXAMPLE_MODULES if chosen.only is None or each.stem in chosen.only]
+        for number, example in enumerate(wanted):
+            row = {"worker_was_warm": number > 0} | measured(example, Path(work) / example.stem, worker, chosen.log)
+            append_line(RESULTS / "job_times.jsonl", common | row)
+            print(row, flush=True)
 
 
 def measured(example: Example, folder: Path, worker: WatchedWorker, log: Path | None) -> dict[str, Any]:

@@ -25,6 +25,7 @@ class Recording:
 
     def add(self, name: str, digest: str, results: list[Array]) -> None:
         self.digests[name], self.results[name] = digest, results
+        self.failures.pop(name, None)
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
