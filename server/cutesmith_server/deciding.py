@@ -84,12 +84,20 @@ async def remove(studio: Studio, key: ClassKey) -> None:
         key.path, outline, key.qualname, is_used=lambda kernel: used or kernel != looked_for, is_ours=ours
     )
     await _apply(studio, change, f"Remove the CuTe kernel of {key.qualname}")
-    if key in studio.sessions and studio.sessions[key].decided in ("arriving", "accepted"):
-        _decide(studio, key, "removed")
+    _forget_removed(studio, key)
     await studio.record(key, "removed")
     studio.tell(key)
     if not change.delete and change.kernel.exists():
         studio.client.say(f"{change.kernel.name} stays: it was changed since it was made, or another file uses it.")
+
+
+def _forget_removed(studio: Studio, key: ClassKey) -> None:
+    """The kernel is out of the class: it is on offer again where it was, and a check's verdict on it is of no use."""
+    session = studio.sessions.get(key)
+    if session is not None and session.decided in ("arriving", "accepted"):
+        _decide(studio, key, "removed")
+    elif session is not None and sessions.is_settled(session) and session.outcome and session.outcome.kind == "check":
+        del studio.sessions[key]
 
 
 async def add_inputs(studio: Studio, key: ClassKey) -> None:

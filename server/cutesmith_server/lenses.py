@@ -26,9 +26,10 @@ def lenses(view: ClassView, text: Text) -> list[types.CodeLens]:
 
 def _entries(view: ClassView) -> list[tuple[str, str]]:
     decide = [("Review", protocol.REVIEW), ("Accept", protocol.ACCEPT), ("Reject", protocol.REJECT)]
+    generate = (f"Generate CuTe kernel{_captured(view)}", protocol.GENERATE)
     match view.state:
         case "idle" | "cancelled":
-            return [(f"Generate CuTe kernel{_captured(view)}", protocol.GENERATE)]
+            return [generate]
         case "running":
             shown = (_short(_progress(view)), protocol.REVIEW)
             return [shown, ("Pause", protocol.PAUSE), ("Cancel", protocol.CANCEL)]
@@ -36,7 +37,8 @@ def _entries(view: ClassView) -> list[tuple[str, str]]:
             return [("CuTe kernel paused: resume", protocol.RESUME), ("Cancel", protocol.CANCEL)]
         case "ready" | "compiled":
             shown = (view.message, protocol.REVIEW)
-            return [shown, *decide] if view.outcome and view.outcome.is_proposal else [shown]
+            is_offer = view.outcome is not None and view.outcome.is_proposal
+            return [shown, *(decide if is_offer else [generate])]
         case "failed":
             return [(_short(f"No CuTe kernel: {view.message}"), protocol.REVIEW), ("Try again", protocol.GENERATE)]
         case "accepted":

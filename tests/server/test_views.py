@@ -88,7 +88,7 @@ def test_a_measured_report_fits_a_terminal_of_eighty_columns():
 
 
 def test_a_verdict_without_a_kernel_to_write_offers_nothing_to_accept():
-    assert titles(view(ended(report(PROVED, kernel=False)))) == ["2.1× vs torch.compile"]
+    assert titles(view(ended(report(PROVED, kernel=False)))) == ["2.1× vs torch.compile", "Generate CuTe kernel"]
 
 
 def test_a_failed_job_warns_with_the_findings_places():
