@@ -8,10 +8,12 @@ const production = flags.has('--production');
 const common = { bundle: true, platform: 'node', target: 'node20', logLevel: 'warning' };
 const extension = {
   ...common,
-  entryPoints: ['src/extension.ts'],
-  outfile: 'dist/extension.js',
+  // The client is most of the code, and is read when a server starts: activating reads the rest alone.
+  entryPoints: ['src/extension.ts', 'src/client.ts'],
+  outdir: 'dist',
   format: 'cjs',
-  external: ['vscode'],
+  external: ['vscode', './client'],
+  supported: { 'dynamic-import': false },
   minify: production,
   sourcemap: !production,
   metafile: true,
