@@ -32,11 +32,11 @@ let editor;
 
 await project.step('a kernel that fails is told with a squiggle, its place, and fixes', async () => {
   editor = await project.openEditor(MODULE, { 'cutesmith.interpreter': PYTHON }, { trusted: true });
-  await editor.lens('Generate CuTe kernel').waitFor({ timeout: 60_000 });
+  await editor.lens('Generate CuTe kernel').waitFor();
   await editor.clickLine('class NewGELU');
   await editor.command('CuteSmith: Validate a Kernel Against Its Module');
   await editor.pick(`Validate ${KERNEL} against NewGELU`);
-  await editor.lens(/No CuTe kernel/).waitFor({ timeout: 120_000 });
+  await editor.lens(/No CuTe kernel/).waitFor();
   await editor.page.locator('.squiggly-warning').first().waitFor({ state: 'attached' });
   await editor.command('CuteSmith: Focus on Kernels View');
   await editor.row(/NewGELU, no kernel/).waitFor();
@@ -55,7 +55,7 @@ await project.step('a server that is killed is started again; what was typed and
   await editor.tab(MODULE).click();
   await editor.clickLine('class NewGELU');
   await editor.command('CuteSmith: Generate CuTe Kernel');
-  await editor.lens(/^Accept$/).waitFor({ timeout: 120_000 });
+  await editor.lens(/^Accept$/).waitFor();
   await editor.clickLine('def get_inputs');
   await editor.page.keyboard.press('Home');
   await editor.page.keyboard.type('# typed\n');
@@ -70,10 +70,10 @@ await project.step('a server that is killed is started again; what was typed and
 await project.step('a job that a crash interrupts goes on when it is resumed', async () => {
   await editor.clickLine('class NewGELU');
   await editor.command('CuteSmith: Generate CuTe Kernel');
-  await editor.lens(/^(compile|validate): /).waitFor({ timeout: 120_000 });
+  await editor.lens(/^(compile|validate): /).waitFor();
   process.kill(serverProcesses(editor.server.pid)[0], 'SIGKILL');
   await editor.lens('CuTe kernel paused: resume').click();
-  await editor.lens(/^Accept$/).waitFor({ timeout: 120_000 });
+  await editor.lens(/^Accept$/).waitFor();
 });
 
 await project.finish();

@@ -16,7 +16,7 @@ await project.step('the package is under 1 MB', () => {
 
 await project.step('a Python file without a module starts no server; the view says what to do', async () => {
   editor = await project.openEditor('plain.py', { 'cutesmith.interpreter': PYTHON }, { trusted: true });
-  await editor.statusBar(/^\s*CuteSmith\s*$/).waitFor({ timeout: 60_000 });
+  await editor.statusBar(/^\s*CuteSmith\s*$/).waitFor();
   await editor.command('CuteSmith: Focus on Kernels View');
   await editor.page.getByText('its classes are listed here').waitFor();
   await project.picture('vscode-welcome.png');
@@ -28,8 +28,7 @@ await project.step('activation takes under 150 ms, in the best of five windows',
   const taken = [];
   while (taken.length < 5 && !taken.some((ms) => ms < 150)) {
     await editor.page.reload();
-    await editor.statusBar(/^\s*CuteSmith\s*$/).waitFor({ timeout: 60_000 });
-    await sleep(5000);
+    await editor.statusBar(/^\s*CuteSmith\s*$/).waitFor();
     await editor.clickLine('import torch');
     taken.push(await activationMs());
   }
@@ -37,12 +36,13 @@ await project.step('activation takes under 150 ms, in the best of five windows',
   assert.ok(Math.min(...taken) < 150);
 });
 
-await project.step('the walkthrough has four steps with pictures', async () => {
+await project.step('the walkthrough has four steps, with pictures', async () => {
   await editor.command('Welcome: Open Walkthrough...');
   await editor.pick('Get Started with CuteSmith');
   await editor.page.locator('.getting-started-step').nth(3).waitFor();
   assert.equal(await editor.page.locator('.getting-started-step').count(), 4);
-  await sleep(1500);
+  await editor.command('View: Close Primary Side Bar'); // there is no room for the pictures beside it
+  await (await editor.webview()).locator('svg').first().waitFor();
   await project.picture('vscode-walkthrough.png');
 });
 

@@ -24,10 +24,10 @@ await project.step('without a key, what to do is said', async () => {
     { 'cutesmith.interpreter': PYTHON, 'cutesmith.device': 'none' },
     { trusted: true },
   );
-  await editor.lens('Generate CuTe kernel').waitFor({ timeout: 60_000 });
+  await editor.lens('Generate CuTe kernel').waitFor();
   await editor.clickLine('class NewGELU');
   await editor.command('CuteSmith: Ask a Language Model for a CuTe Kernel');
-  await editor.lens(/No CuTe kernel: No model can be asked/).waitFor({ timeout: 60_000 });
+  await editor.lens(/No CuTe kernel: No model can be asked/).waitFor();
 });
 
 await project.step('a key is asked for as a password, and taken up', async () => {
@@ -44,7 +44,7 @@ await project.step(
     await editor.clickLine('class NewGELU');
     await editor.command('CuteSmith: Ask a Language Model for a CuTe Kernel');
     const dialog = editor.dialog(/Ask claude-\S+ at 127\.0\.0\.1:\d+/);
-    await dialog.waitFor({ timeout: 60_000 });
+    await dialog.waitFor();
     await dialog.getByText(/Sent are the module's class.*at most \$\d/).waitFor();
     await project.picture('vscode-consent.png');
     await editor.page.keyboard.press('Escape');

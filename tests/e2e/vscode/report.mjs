@@ -16,7 +16,7 @@ let editor, report;
 
 await project.step('Show Kernel Report shows the figures of the last job', async () => {
   editor = await project.openEditor('a.py', { 'cutesmith.interpreter': PYTHON }, { trusted: true });
-  await editor.lens(/out of date/).waitFor({ timeout: 60_000 });
+  await editor.lens(/out of date/).waitFor();
   await editor.clickLine('class A');
   await editor.command('CuteSmith: Show Kernel Report');
   report = await editor.webview();

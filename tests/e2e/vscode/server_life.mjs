@@ -33,7 +33,7 @@ async function oneServer(before, what) {
 await project.step('an interpreter without cutesmith is said once, with what to do', async () => {
   editor = await project.openEditor(MODULE, { 'cutesmith.interpreter': bare }, { trusted: true });
   const notice = editor.notification(`CuteSmith is not installed in ${bare}`);
-  await notice.waitFor({ timeout: 60_000 });
+  await notice.waitFor();
   await notice.locator('.monaco-button', { hasText: 'Install…' }).waitFor();
   await notice.locator('.monaco-button', { hasText: 'Show Log' }).waitFor();
   await sleep(3000);

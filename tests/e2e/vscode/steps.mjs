@@ -31,15 +31,15 @@ export class Steps {
   }
 }
 
-/** Waits until the condition holds; throws after 30 s. */
+/** Waits until the condition holds; throws after two minutes. */
 export async function until(condition, what) {
-  for (let tries = 0; tries < 300; tries += 1) {
+  for (let tries = 0; tries < 1200; tries += 1) {
     if (await condition()) {
       return;
     }
     await sleep(100);
   }
-  throw new Error(`not so within 30 s: ${what}`);
+  throw new Error(`not so within two minutes: ${what}`);
 }
 
 function seconds(since) {

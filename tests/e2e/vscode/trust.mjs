@@ -37,7 +37,7 @@ let editor;
 await project.step('modules are found in Restricted Mode, with nothing that the workspace names', async () => {
   editor = await project.openEditor(MODULE, { 'cutesmith.interpreter': PYTHON });
   await editor.statusBar('Restricted Mode').waitFor();
-  await editor.lens('Generate CuTe kernel').waitFor({ timeout: 60_000 });
+  await editor.lens('Generate CuTe kernel').waitFor();
   assert.deepEqual(whatRan(), []);
 });
 
