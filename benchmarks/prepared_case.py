@@ -6,7 +6,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ READ_BYTES = 4 << 30  # of a sum, whose time bounds what only reads
 class PreparedCase:
     """Drafts and baselines are compiled and have run once; inputs are on the device only while they are needed."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, baselines: Sequence[str] = BASELINES) -> None:
         import torch
 
         from cutesmith_evaluator.worker.clock import Clock
@@ -45,7 +45,7 @@ class PreparedCase:
         if not self.subjects:
             raise RuntimeError(f"none of {len(self.about['schedules'])} drafts runs: {self.failures}")
         any_subject = next(iter(self.subjects.values()))
-        names = {name: "eager" if name == "control" else name for name in BASELINES}
+        names = {name: "eager" if name == "control" else name for name in baselines}
         self.calls = {name: call_of(any_subject, arm, None) for name, arm in names.items()}
         for call in self.calls.values():
             call()
@@ -105,7 +105,7 @@ class PreparedCase:
         from cutesmith_evaluator.worker.timing_arms import call_of
 
         calls = {str(k): call_of(subject, "candidate", None) for k, subject in self.subjects.items()}
-        samples = self._sampled(calls, PICK_S).samples
+        samples = self.sampled(calls, PICK_S).samples
         self.picked_ms = {int(k): statistics.median(times) for k, times in samples.items()}
         fastest_first = sorted(self.picked_ms, key=lambda k: self.picked_ms[k])
         outcomes = {}
@@ -169,7 +169,7 @@ class PreparedCase:
         copied, copy = copy_of(size, self.device)
         read, reading = self._reading(size)
         arms = {name: self.calls[name] for name in ("candidate", *BASELINES, *ADOPTED)}
-        sampled = self._sampled({**arms, "copy": copy, "read": reading}, SAMPLE_S)
+        sampled = self.sampled({**arms, "copy": copy, "read": reading}, SAMPLE_S)
         arms, noise, ratios = sampled.arms(), sampled.noise(), sampled.ratios()
         copy_gbps = copied / statistics.median(sampled.samples["copy"]) / 1e6
         share = size / arms["candidate"].median_ms / 1e6 / copy_gbps
@@ -183,7 +183,7 @@ class PreparedCase:
         source = torch.rand(min(max(size, 32 << 20), READ_BYTES) // 4, device=self.device)
         return source.numel() * 4, source.sum
 
-    def _sampled(self, calls: dict[str, Callable[[], object]], budget_s: float) -> Sampled:
+    def sampled(self, calls: dict[str, Callable[[], object]], budget_s: float) -> Sampled:
         from cutesmith_evaluator.worker.timing_sampling import sample_arms
 
         return sample_arms(self.clock, calls, arm_s=budget_s / len(calls))
