@@ -65,6 +65,11 @@ def camel(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
 
+def param(name: str) -> str:
+    """The host function's parameter for a tensor of this name."""
+    return f"m{camel(name)}"
+
+
 def tensors_of(program: Program, loads: tuple[Load, ...]) -> Tensors:
     used = {load.name for load in loads}
     arguments_first = sorted(program.graph.inputs, key=lambda i: i.position is None)
@@ -118,7 +123,7 @@ def _access(
     return Access(
         local,
         f"g{camel(local)}",
-        f"m{camel(name)}",
+        param(name),
         dtype,
         rows,
         columns,

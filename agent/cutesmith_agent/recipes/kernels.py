@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 from cutesmith_evaluator.types import Graph
 
-from . import product, turned
+from . import implicit, product, turned
 from .contract import Target, Unsupported
 from .library import Call, without_library
 from .lowering import Program, lower
 from .parts import Parts
 from .singles import without_singles
 from .triangles import without_triangle
-from .variants import Variant, check, products_of, variants
+from .variants import Variant, check, convolutions_of, products_of, variants
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,11 @@ def kernels_of(graph: Graph, target: Target, name: str, *, alone: bool = False) 
     graph = without_singles(graph)
     if kept := _triangles(graph, target, name):
         return kept
+    found = _convolutions(graph, target, name)
     rest, calls = without_library(graph, alone=alone)
     program = lower(rest)
     check(program)
-    found = tuple(Kernel(program, calls, variant) for variant in variants(program, name, target))
+    found += tuple(Kernel(program, calls, variant) for variant in variants(program, name, target))
     found += _channels_last(graph, target, name) if calls else ()
     if not found:
         raise Unsupported("no recipe covers windows of what is computed here")
@@ -59,6 +60,16 @@ def _triangles(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:
         return ()
     kept = replace(views, triangle=found[1])
     return tuple(Kernel(program, (), variant) for variant in products_of(kept, name, target))
+
+
+def _convolutions(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:
+    """Kernels that compute the convolution themselves, with what follows it."""
+    if target.ieee or target.arch != "sm_90a":
+        return ()
+    windows = implicit.windows_of(graph)
+    if windows is None:
+        return ()
+    return tuple(Kernel(windows.program, (), variant) for variant in convolutions_of(windows, name, target))
 
 
 def _channels_last(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:

@@ -71,7 +71,7 @@ def _of_splitting(depth: int) -> tuple[tuple[str, int, str], ...]:
 def emit(views: Views, engine: Engine, schedule: Schedule, name: str) -> tuple[KernelText, str]:
     """The text, and the fp32 values of workspace it needs."""
     split = schedule.splits > 1
-    finish = finish_of(views.tensors, views.found, views.triangle)
+    finish = finish_of(views.tensors, views.found.total, (views.found.left, views.found.right), views.triangle)
     run = views.run(engine.run, finish.operands)
     sums = engine.half if views.is_half else engine.split
     done = f"finish(total, {engine.through}, first_row, first_column, z, {{tensors}})"

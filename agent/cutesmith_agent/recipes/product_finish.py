@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .accesses import Access, Tensors
-from .contraction import Contraction
-from .ir import Expr
+from .ir import Expr, Load
 from .text import Writer, helpers
 from .triangles import Triangle
 
@@ -229,14 +228,13 @@ if not numbers:
 """
 
 
-def finish_of(tensors: Tensors, contraction: Contraction, triangle: Triangle | None = None) -> Finish:
-    """The epilogue's function, one result per output for one sum."""
-    own = (contraction.left, contraction.right)
+def finish_of(tensors: Tensors, total: Expr, own: tuple[Load, ...], triangle: Triangle | None = None) -> Finish:
+    """The epilogue's function, one result per output for one sum. `own`: the loads that `total` stands for."""
     operands = tuple(a for a in tensors.loads if a.load not in own)
     is_rounded = all(access.dtype in ("float16", "bfloat16") for access in tensors.stores)
-    writer = Writer(is_rounded, scalars=is_rounded)
+    writer = Writer(is_rounded, scalars=is_rounded, single=True)
     writer.taken.update(TAKEN)
-    writer.names[id(contraction.total)] = "total"
+    writer.names[id(total)] = "total"
     names = []
     for access in operands:
         assert access.load is not None

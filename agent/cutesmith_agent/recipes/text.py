@@ -129,6 +129,7 @@ class Writer:
     lines: list[str] = field(default_factory=list)
     uses: Counter[int] = field(default_factory=Counter)
     scalars: bool = False  # single values, whose results are rounded to half precision
+    single: bool = False  # single values, also of what varies along a row
     row_vectors: bool = False  # a thread has several rows: what depends on the row alone is a vector too
 
     def count(self, roots: tuple[Expr, ...]) -> None:
@@ -174,7 +175,7 @@ class Writer:
         if not isinstance(e, Op):
             kind = type(e).__name__
             raise AssertionError(f"a {kind} must be named before it is used")
-        if self.fast and e.per_column and (fast := self._half_precision(e)):
+        if self.fast and e.per_column and not self.single and (fast := self._half_precision(e)):
             return fast
         if self.scalars and (cheap := self._of_scalars(e)):
             return cheap, ATOM
@@ -228,7 +229,7 @@ class Writer:
 
     def _where(self, e: Op) -> tuple[str, int]:
         condition, yes, no = e.args
-        if not condition.per_column and not self.row_vectors:
+        if self.single or not (condition.per_column or self.row_vectors):
             return f"{self._scalar(yes)} if {self.write(condition, COMPARE)} else {self._scalar(no)}", CHOICE
         if self._is_number(yes) and self._is_number(no):
             mask = self.assign(condition)

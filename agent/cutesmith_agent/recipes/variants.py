@@ -12,6 +12,8 @@ from . import (
     cluster_rows,
     cluster_schedules,
     few_rows,
+    implicit,
+    implicit_schedules,
     lines,
     long_rows,
     middle,
@@ -28,6 +30,7 @@ from . import (
 )
 from .contract import Target, Unsupported
 from .geometry import output_spec
+from .implicit import Windows
 from .ir import Const, Reduce
 from .lowering import Program
 from .parts import LEAST_CAPABILITY
@@ -173,6 +176,13 @@ def products_of(views: Views, name: str, target: Target) -> Iterator[Variant]:
         given = replace(views, is_direct=is_direct)
         text, scratch = product.emit(given, engine, schedule, name)
         yield Variant(product.constants(given, engine, schedule), text, title, scratch=scratch, least=engine.least)
+
+
+def convolutions_of(windows: Windows, name: str, target: Target) -> Iterator[Variant]:
+    title = f"{target.class_name}: a convolution at fp32 accuracy through fp16 splits, on tensor cores."
+    for schedule in implicit_schedules.schedules(windows.found):
+        text, scratch = implicit.emit(windows, schedule, name)
+        yield Variant(schedule.constants(), text, title, scratch=scratch, least=HOPPER.least)
 
 
 def _row_by_row(program: Program, name: str, target: Target) -> Iterator[Variant]:

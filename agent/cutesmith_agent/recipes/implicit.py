@@ -1,0 +1,218 @@
+"""The family of convolutions as matrix products, at fp32 accuracy through fp16 splits, with what follows each result."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from cutesmith_evaluator.types import Graph, GraphInput
+
+from . import implicit_kernel as text
+from .accesses import Access, Tensors, param, pointer, tensors_of
+from .implicit_geometry import Convolution, convolution_of
+from .implicit_schedules import PARTS, ImplicitSchedule
+from .ir import Const, Expr, Load, Op, walk
+from .library import without_library
+from .lowering import Program, lower
+from .pointwise import KernelText
+from .product_engine import placed
+from .product_finish import Finish, finish_of
+from .product_split import COMMON
+from .text import identifier, loads_of
+
+OWN = ("source", "weight", "weight_undo")  # what finishing a tile needs besides the epilogue's tensors
+
+
+@dataclass(frozen=True)
+class Windows:
+    """A program of results of a convolution, element by element; `result`: where it reads those."""
+
+    program: Program
+    found: Convolution
+    result: Load
+    tensors: Tensors
+
+    @property
+    def finish(self) -> Finish:
+        return finish_of(self.tensors, self.result, (self.result,))
+
+
+def windows_of(graph: Graph) -> Windows | None:
+    """The graph as one convolution with pointwise work; None for all else."""
+    pair = convolution_of(graph)
+    if pair is None:
+        return None
+    rest, (call,) = without_library(graph, alone=True)
+    program = replace(lower(rest), graph=replace(rest, nodes=graph.nodes))
+    roots = tuple(s.expr for s in program.stores)
+    loads = loads_of(roots)
+    results = [load for load in loads if load.name == call.result.name]
+    if len(results) != 1 or not all(isinstance(e, Const | Load | Op) for e in walk(roots)):
+        return None
+    shape = pair[0].outputs[0].shape
+    if tuple(map(len, program.dims)) != (1,) * len(shape) or not _is_in_order(program, results[0]):
+        return None
+    if len(program.stores) != len(graph.outputs) or not all(_is_in_order(program, s) for s in program.stores):
+        return None
+    return Windows(program, pair[1], results[0], _tensors(program, pair[1], results[0]))
+
+
+def _is_in_order(program: Program, at: object) -> bool:
+    """Whether an access walks a contiguous tensor of the program's sizes."""
+    strides = tuple(math.prod(program.sizes[k + 1 :]) if n > 1 else 0 for k, n in enumerate(program.sizes))
+    return getattr(at, "strides") == strides and getattr(at, "offset") == 0
+
+
+def _tensors(program: Program, found: Convolution, result: Load) -> Tensors:
+    loads = tuple(load for load in loads_of(tuple(s.expr for s in program.stores)) if load is not result)
+    used = tensors_of(program, loads)
+    names = dict(used.names)
+    inputs = list(used.inputs)
+    for given in (found.weight, found.x):
+        if given.name not in names:
+            name = identifier((given.path or given.name).replace(".", "_"))
+            while name in names.values():
+                name += "_"
+            names[given.name] = name
+            inputs.insert(0, given)
+    inputs.sort(key=lambda i: i.position is None)
+    return replace(used, inputs=tuple(inputs), names=names)
+
+
+def emit(windows: Windows, schedule: ImplicitSchedule, name: str) -> tuple[KernelText, str]:
+    """The text, and the fp32 values of workspace it needs."""
+    finish = windows.finish
+    words = _words(windows, finish, name)
+    piece = placed(text.PIECE, "{release}", "" if schedule.kept else text.RELEASE)
+    kernel = placed(text.KERNEL, "{loops}", text.ONCE if schedule.kept else text.EVERY_TIME)
+    kernel = placed(placed(kernel, "{fill}", text.FILL), "{again}", text.AGAIN if schedule.kept else "")
+    pieces = (
+        text.IMPORTS,
+        "\n".join(_geometry(windows.found, schedule)) + text.DERIVED.rstrip(),
+        COMMON,
+        "\n".join(finish.lines),
+        _store(finish),
+        text.SPLIT_WEIGHT,
+        text.LOAD,
+        text.OPERANDS,
+        text.FINISH,
+        placed(kernel, "{piece}", piece),
+        "\n".join(_host(windows, finish, name)),
+    )
+    lines = [line for piece in pieces for line in (*_filled(piece, words), "")]
+    return KernelText(tuple(lines[:-1]), windows.tensors), str(_scratch(windows.found, schedule))
+
+
+def _words(windows: Windows, finish: Finish, name: str) -> dict[str, str]:
+    tensors = (*OWN, *finish.tensors)
+    return {
+        "{name}": name,
+        "{tensors}": ", ".join(tensors),
+        "{outside}": ", ".join(finish.tensors),
+        "{parameters}": "\n    ".join(f"{tensor}: cute.Tensor," for tensor in tensors),
+    }
+
+
+def _filled(piece: str, words: dict[str, str]) -> list[str]:
+    for word, given in words.items():
+        piece = piece.replace(word, given)
+    return piece.strip("\n").split("\n")
+
+
+def _scratch(found: Convolution, schedule: ImplicitSchedule) -> int:
+    tiles = -(-found.out_channels // schedule.n)
+    pieces = schedule.rounds * sum(
+        -(-(-(-taps * schedule.channels // 2)) // schedule.steps) for taps in found.taps
+    )
+    return tiles * (pieces * 8 * schedule.steps * schedule.n * PARTS + schedule.n)
+
+
+def _geometry(found: Convolution, schedule: ImplicitSchedule) -> list[str]:
+    """Constants of the convolution, and by phase the kernel's elements along each dimension with their places."""
+    def each(word: str, values: tuple[object, ...]) -> str:
+        return f"{', '.join(f'{word}_{axis}' for axis in 'ZYX')} = {', '.join(map(str, values))}"
+
+    along = found.along
+    return [
+        f"BATCH, CHANNELS, OUT_CHANNELS = {found.batch}, {found.channels}, {found.out_channels}",
+        f"ROUND, ROUNDS = {schedule.channels}, {schedule.rounds}  # eights of channels that are multiplied at a time",
+        each("SIZE", tuple(dim.size for dim in along)) + "  # of the input",
+        each("START", tuple(dim.start for dim in along)) + "  # where the first window begins",
+        each("RESULTS", tuple(dim.results for dim in along)),
+        each("POSITIONS", tuple(dim.positions for dim in along)),
+        each("STEP", tuple(dim.step for dim in along)) + "  # results of a position",
+        each("KERNEL", tuple(dim.kernel for dim in along)),
+        "KERNEL = KERNEL_Z * KERNEL_Y * KERNEL_X",
+        each("REACH", tuple(dim.reach for dim in along)) + "  # places of a window",
+        "# By phase: (element of the kernel, place in a window), and the first position's result.",
+        *(f"ALONG_{axis} = {dim.phases}" for axis, dim in zip("ZYX", along, strict=True)),
+        *(f"ORIGINS_{axis} = {dim.origins}" for axis, dim in zip("ZYX", along, strict=True)),
+        "",
+    ]
+
+
+def _store(finish: Finish) -> str:
+    """The function that computes and writes one result of each output."""
+    at = "n, channel, z, y, x"
+    arguments = ", ".join(("value", *(f"{a.gmem}[{at}].to(cutlass.Float32)" for a in finish.operands)))
+    results = [f"result_{k}" if len(finish.outputs) > 1 else "result" for k in range(len(finish.outputs))]
+    lines = [
+        f"def store(value, {at}, {{outside}}):",
+        f"    {', '.join(results)} = epilogue({arguments})",
+        *(f"    {a.gmem}[{at}] = {r}.to({a.gmem}.element_type)" for a, r in zip(finish.outputs, results, strict=True)),
+    ]
+    return "\n".join(lines)
+
+
+def _host(windows: Windows, finish: Finish, name: str) -> list[str]:
+    arguments = ", ".join(f"{p}: cute.Tensor" for p in _parameters(windows))
+    body = [
+        f"source = {_source(windows)}",
+        f"weight = {_weight(windows)}",
+        *(f"{a.gmem} = {_around(windows, a)}" for a in (*finish.operands, *finish.outputs)),
+        *text.HOST.strip("\n").split("\n"),
+    ]
+    return [
+        "@cute.jit",
+        f"def {name}({arguments}, mWork: cute.Tensor, stream: CUstream):",
+        *(f"    {line}" for line in body),
+        "",
+        f"return {name}",
+    ]
+
+
+def _parameters(windows: Windows) -> tuple[str, ...]:
+    tensors = windows.tensors
+    outputs = {a.store.output: a.param for a in tensors.stores if a.store is not None}
+    return (*(param(tensors.names[i.name]) for i in tensors.inputs), *(outputs[k] for k in sorted(outputs)))
+
+
+def _source(windows: Windows) -> str:
+    along = windows.found.along
+    sizes = (windows.found.channels, *(dim.size for dim in along))
+    strides = ", ".join(str(math.prod(sizes[k + 1 :])) for k in range(-1, len(sizes)))
+    layout = f"cute.make_layout((BATCH, CHANNELS, SIZE_Z, SIZE_Y, SIZE_X), stride=({strides}))"
+    return f"cute.make_tensor({_param(windows, windows.found.x)}.iterator, {layout})"
+
+
+def _weight(windows: Windows) -> str:
+    outer = ("KERNEL", "OUT_CHANNELS * KERNEL") if windows.found.transposed else ("CHANNELS * KERNEL", "KERNEL")
+    layout = f"cute.make_layout((OUT_CHANNELS, CHANNELS, KERNEL), stride=({', '.join(outer)}, 1))"
+    return f"cute.make_tensor({_param(windows, windows.found.weight)}.iterator, {layout})"
+
+
+def _param(windows: Windows, given: GraphInput) -> str:
+    return param(windows.tensors.names[given.name])
+
+
+def _around(windows: Windows, access: Access) -> str:
+    """A result, or what the epilogue reads besides, by the results' dimensions."""
+    at = access.load or access.store
+    assert at is not None
+    strides = list(at.strides)
+    strides[2:2] = [0] * (5 - len(strides))
+    layout = (
+        f"cute.make_layout((BATCH, OUT_CHANNELS, RESULTS_Z, RESULTS_Y, RESULTS_X), "
+        f"stride=({', '.join(map(str, strides))}))"
+    )
+    return f"cute.make_tensor({pointer(access)}, {layout})"
