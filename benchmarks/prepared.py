@@ -61,11 +61,16 @@ def main() -> None:
 
 def chosen_cases(options: argparse.Namespace) -> list[Case]:
     if options.level2:
-        files = level2.write(options.folder.absolute())
-        cases = tuple(Case(f"L2 {file.stem.replace('_', ' ')}", file, "Model", "pointwise") for file in files)
+        cases = level2_cases(options.folder.absolute())
     else:
         cases = tuple(case for case in all_cases() if case.name[0].isdigit() or not options.level1)
     return [case for case in cases if is_chosen(case, options.only)]
+
+
+def level2_cases(folder: Path) -> tuple[Case, ...]:
+    """KernelBench's level 2, the tasks with a convolution, whose files are written to `folder`."""
+    files = level2.write(folder)
+    return tuple(Case(f"L2 {file.stem.replace('_', ' ')}", file, "Model", "pointwise") for file in files)
 
 
 def prepare(folder: Path, results: Path, chosen: list[Case]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from cutesmith_evaluator.types import Graph, GraphInput, Node, Ref, TensorSpec
 
 from .contract import Target, Unsupported
-from .kernels import Kernel, kernels_of
+from .kernels import Kernel, convolution_kernels, kernels_of
 from .library import Call
 from .space import stored_strides
 from .steps import step_of
@@ -18,6 +18,7 @@ MOST_CHAINS = 8  # of which one is measured to be the fastest
 MOST_KERNELS = 4
 
 Chain = tuple[tuple[Call, ...], Kernel]  # the earlier kernels' calls, and the last kernel
+Step = tuple[GraphInput | None, tuple[Kernel, ...]]  # what later ones read of it, None for the last; its kernels
 
 
 def chains_of(graph: Graph, target: Target, name: str) -> Iterator[Chain]:
@@ -25,6 +26,25 @@ def chains_of(graph: Graph, target: Target, name: str) -> Iterator[Chain]:
     steps = _cut(graph, target, name, MOST_KERNELS)
     if steps is None:
         raise Unsupported("no recipe covers the graph in parts")
+    yield from _chains(steps)
+
+
+def chains_of_convolutions(graph: Graph, target: Target, name: str) -> Iterator[Chain]:
+    """Best guess first: those whose first kernel computes the convolution; none where no kernel can."""
+    if len(graph.nodes) > MOST_NODES:
+        return
+    for at in range(len(graph.nodes) - 1, 0, -1):
+        live = _live(graph, at)
+        heads = convolution_kernels(_head(graph, at, live), target, f"{name}_1") if live else ()
+        if live and heads:
+            rest = _tail(graph, at, live)
+            last = _kernels(rest, target, name)
+            after = [(None, last)] if last else _cut(rest, target, name, MOST_KERNELS - 1)
+            yield from _chains([(live, heads), *after]) if after else ()
+            return
+
+
+def _chains(steps: list[Step]) -> Iterator[Chain]:
     kernels = [_in_turn(found) for _, found in steps]
     for picks in _picks([len(found) for found in kernels]):
         chosen = [found[pick] for found, pick in zip(kernels, picks, strict=True)]
@@ -33,9 +53,6 @@ def chains_of(graph: Graph, target: Target, name: str) -> Iterator[Chain]:
             assert live is not None
             earlier = (*earlier, step_of(kernel, live, number))
         yield earlier, chosen[-1]
-
-
-Step = tuple[GraphInput | None, tuple[Kernel, ...]]  # what later ones read of it, None for the last; its kernels
 
 
 def _cut(graph: Graph, target: Target, name: str, most: int) -> list[Step] | None:

@@ -1,4 +1,4 @@
-"""The family of convolutions as matrix products, at fp32 accuracy through fp16 splits, with what follows each result."""
+"""Convolutions as matrix products, at fp32 accuracy through fp16 splits, with the pointwise work that follows them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from cutesmith_evaluator.types import Graph, GraphInput
 
 from . import implicit_kernel as text
+from . import implicit_parts
 from .accesses import Access, Tensors, param, pointer, tensors_of
 from .implicit_geometry import Convolution, convolution_of
-from .implicit_schedules import PARTS, ImplicitSchedule
-from .ir import Const, Expr, Load, Op, walk
+from .implicit_schedules import ImplicitSchedule
+from .ir import Const, Load, Op, walk
 from .library import without_library
-from .lowering import Program, lower
+from .lowering import Program, Store, lower
 from .pointwise import KernelText
 from .product_engine import placed
 from .product_finish import Finish, finish_of
@@ -57,10 +58,10 @@ def windows_of(graph: Graph) -> Windows | None:
     return Windows(program, pair[1], results[0], _tensors(program, pair[1], results[0]))
 
 
-def _is_in_order(program: Program, at: object) -> bool:
+def _is_in_order(program: Program, at: Load | Store) -> bool:
     """Whether an access walks a contiguous tensor of the program's sizes."""
     strides = tuple(math.prod(program.sizes[k + 1 :]) if n > 1 else 0 for k, n in enumerate(program.sizes))
-    return getattr(at, "strides") == strides and getattr(at, "offset") == 0
+    return at.strides == strides and at.offset == 0
 
 
 def _tensors(program: Program, found: Convolution, result: Load) -> Tensors:
@@ -83,24 +84,24 @@ def emit(windows: Windows, schedule: ImplicitSchedule, name: str) -> tuple[Kerne
     """The text, and the fp32 values of workspace it needs."""
     finish = windows.finish
     words = _words(windows, finish, name)
-    piece = placed(text.PIECE, "{release}", "" if schedule.kept else text.RELEASE)
-    kernel = placed(text.KERNEL, "{loops}", text.ONCE if schedule.kept else text.EVERY_TIME)
-    kernel = placed(placed(kernel, "{fill}", text.FILL), "{again}", text.AGAIN if schedule.kept else "")
+    piece = placed(text.PIECE, "{release}", "" if schedule.is_kept else text.RELEASE)
+    kernel = placed(text.KERNEL, "{loops}", text.ONCE if schedule.is_kept else text.EVERY_TIME)
+    kernel = placed(placed(kernel, "{fill}", text.FILL), "{again}", text.AGAIN if schedule.is_kept else "")
     pieces = (
         text.IMPORTS,
-        "\n".join(_geometry(windows.found, schedule)) + text.DERIVED.rstrip(),
+        "\n".join(_geometry(schedule)) + text.DERIVED.rstrip(),
         COMMON,
         "\n".join(finish.lines),
         _store(finish),
-        text.SPLIT_WEIGHT,
-        text.LOAD,
+        implicit_parts.SPLIT_WEIGHT,
+        placed(implicit_parts.LOAD, "{store}", implicit_parts.STORE_PARTS),
         text.OPERANDS,
         text.FINISH,
         placed(kernel, "{piece}", piece),
         "\n".join(_host(windows, finish, name)),
     )
     lines = [line for piece in pieces for line in (*_filled(piece, words), "")]
-    return KernelText(tuple(lines[:-1]), windows.tensors), str(_scratch(windows.found, schedule))
+    return KernelText(tuple(lines[:-1]), windows.tensors), str(schedule.workspace)
 
 
 def _words(windows: Windows, finish: Finish, name: str) -> dict[str, str]:
@@ -119,23 +120,16 @@ def _filled(piece: str, words: dict[str, str]) -> list[str]:
     return piece.strip("\n").split("\n")
 
 
-def _scratch(found: Convolution, schedule: ImplicitSchedule) -> int:
-    tiles = -(-found.out_channels // schedule.n)
-    pieces = schedule.rounds * sum(
-        -(-(-(-taps * schedule.channels // 2)) // schedule.steps) for taps in found.taps
-    )
-    return tiles * (pieces * 8 * schedule.steps * schedule.n * PARTS + schedule.n)
-
-
-def _geometry(found: Convolution, schedule: ImplicitSchedule) -> list[str]:
+def _geometry(schedule: ImplicitSchedule) -> list[str]:
     """Constants of the convolution, and by phase the kernel's elements along each dimension with their places."""
+
     def each(word: str, values: tuple[object, ...]) -> str:
         return f"{', '.join(f'{word}_{axis}' for axis in 'ZYX')} = {', '.join(map(str, values))}"
 
-    along = found.along
+    found, along = schedule.found, schedule.found.along
     return [
         f"BATCH, CHANNELS, OUT_CHANNELS = {found.batch}, {found.channels}, {found.out_channels}",
-        f"ROUND, ROUNDS = {schedule.channels}, {schedule.rounds}  # eights of channels that are multiplied at a time",
+        f"ROUND, ROUNDS = {schedule.round}, {schedule.rounds}  # eights of channels that are multiplied at a time",
         each("SIZE", tuple(dim.size for dim in along)) + "  # of the input",
         each("START", tuple(dim.start for dim in along)) + "  # where the first window begins",
         each("RESULTS", tuple(dim.results for dim in along)),

@@ -93,7 +93,9 @@ def _dimensions(node: Node, x: GraphInput, weight: GraphInput) -> tuple[Along, A
         if node.args[6]:
             found.append(_scattered(size, results, kernel, s, p, d))
         elif s == 1:
-            found.append(Along(size, results, kernel, 1, results, -p, (0,), (tuple((t, t * d) for t in range(kernel)),)))
+            found.append(
+                Along(size, results, kernel, 1, results, -p, (0,), (tuple((t, t * d) for t in range(kernel)),))
+            )
         else:
             return None
     depth, height, width = found

@@ -1,8 +1,8 @@
 """A convolution as a matrix product on Hopper's tensor cores: text of a candidate file.
 
-A block reads the input that a tile of positions needs, once, and keeps it in shared memory as fp16 parts, eight channels
-of a place side by side. There an element of the kernel is a shift: the matrix that tensor cores multiply is the same
-memory, seen from another start. One warp copies the weight's parts, which a kernel before has written in that order.
+A block keeps the input that a tile of positions needs in shared memory as fp16 parts, eight channels of a place side by
+side. There an element of the kernel is a shift: the matrix that tensor cores multiply is the same memory, seen from
+another start. One warp copies the weight's parts, which a kernel before has written in the order of their use.
 """
 
 from __future__ import annotations
@@ -42,91 +42,6 @@ ALL_PIECES = ROUNDS * sum(PIECES)
 PIECE_VALUES = 16 * STEPS * TILE_N * PARTS
 """
 
-SPLIT_WEIGHT = '''
-@cute.kernel
-def split_weight(weight: cute.Tensor, parts: cute.Tensor, undo: cute.Tensor):
-    """A block for a channel of results: its weights, scaled by a power of two, as parts in the order of their use."""
-    tidx, _, _ = cute.arch.thread_idx()
-    channel, _, _ = cute.arch.block_idx()
-    smem = cutlass.memory.SmemAllocator()
-    peaks = smem.allocate_tensor(cutlass.Int32, cute.make_layout(4), 16)
-    value = cute.make_rmem_tensor((1,), cutlass.Float32)
-    peak = cutlass.Int32(0)
-    if channel < OUT_CHANNELS:
-        for i in cutlass.range(tidx, CHANNELS * KERNEL, 128, unroll=4):
-            value[0] = weight[channel, i // KERNEL, i % KERNEL]
-            peak = largest(value, peak)
-    peak = cute.arch.warp_reduction(peak, cutlass.max)
-    if tidx % 32 == 0:
-        peaks[tidx // 32] = peak
-    cute.arch.sync_threads()
-    for warp in cutlass.range_constexpr(4):
-        peak = cutlass.max(peak, peaks[warp])
-    scale = scale_of(peak)
-    tile, column = channel // TILE_N, channel % TILE_N
-    for c in cutlass.range(tidx, 8 * EIGHTS, 128):
-        inside = (channel < OUT_CHANNELS) & (c < CHANNELS)
-        first = c // (8 * ROUND)
-        for phase in cutlass.range_constexpr(len(TAPS)):
-            for k in cutlass.range_constexpr(PIECES[phase] * STEPS * 2 // ROUND):
-                scaled = cutlass.Float32(0)
-                if cutlass.const_expr(k < len(TAPS[phase])):
-                    if inside:
-                        scaled = weight[channel, c, TAPS[phase][k][0]] * scale
-                at = k * ROUND + c // 8 % ROUND
-                piece = FIRST[phase] + first * PIECES[phase] + at // (2 * STEPS)
-                high = scaled.to(cutlass.Float16)
-                low = (scaled - high.to(cutlass.Float32)).to(cutlass.Float16)
-                parts[c % 8, column, at % (2 * STEPS), 0, piece, tile] = high
-                parts[c % 8, column, at % (2 * STEPS), 1, piece, tile] = low
-    if tidx == 0:
-        undo[channel] = undo_of(peak)
-'''
-
-LOAD = '''
-@cute.jit
-def load_halo(
-    x: cute.Tensor,
-    halo: cute.Tensor,
-    peaks: cute.Tensor,
-    undos: cute.Tensor,
-    tidx: cutlass.Int32,
-    n: cutlass.Int32,
-    first_z: cutlass.Int32,
-    first_y: cutlass.Int32,
-    first_x: cutlass.Int32,
-):
-    """What a tile's windows cover, as parts; zeros outside the input. Each slab by a power of two of its own."""
-    values = cute.make_rmem_tensor((8, ITEMS), cutlass.Float32)
-    for slab in cutlass.range(SLABS, unroll=1):
-        values.fill(0.0)
-        for i in cutlass.range_constexpr(ITEMS):
-            item = tidx + i * CONSUMERS
-            place, channel = item % HALO, 8 * (slab * SLAB + item // HALO)
-            z = first_z + place // (HALO_Y * HALO_X)
-            y, x_ = first_y + place // HALO_X % HALO_Y, first_x + place % HALO_X
-            inside = (z >= 0) & (z < SIZE_Z) & (y >= 0) & (y < SIZE_Y) & (x_ >= 0) & (x_ < SIZE_X)
-            if inside & (item < SLAB * HALO):
-                for c in cutlass.range_constexpr(min(8, CHANNELS)):
-                    if channel + c < CHANNELS:
-                        values[c, i] = x[n, channel + c, z, y, x_]
-        peak = cute.arch.warp_reduction(largest(values, cutlass.Int32(0)), cutlass.max)
-        if tidx % 32 == 0:
-            peaks[tidx // 32, slab] = peak
-        cute.arch.barrier(barrier_id=1, number_of_threads=CONSUMERS)  # also: the tile before has been multiplied
-        for warp in cutlass.range_constexpr(CONSUMERS // 32):
-            peak = cutlass.max(peak, peaks[warp, slab])
-        if tidx == 0:
-            undos[slab] = undo_of(peak)
-        for i in cutlass.range_constexpr(ITEMS):
-            item = tidx + i * CONSUMERS
-            if item < SLAB * HALO:
-                place, eight = item % HALO, slab * SLAB + item // HALO
-                store_parts(values[None, i], scale_of(peak), halo[None, place, eight, 0], halo[None, place, eight, 1])
-    cute.arch.fence_proxy("async.shared", space="cta")  # wgmma sees what was written
-    cute.arch.barrier(barrier_id=1, number_of_threads=CONSUMERS)
-'''
-
 OPERANDS = '''
 def positions_of(thread, mma, halo, corner, eight, phase, step, part):
     """The step's 16 values for a warpgroup's 64 positions: two eights, `apart` places from each other."""
@@ -155,6 +70,10 @@ def tile_of(work):
 '''
 
 FINISH = '''
+def unscaled(total, one, other):
+    """Without both powers of two, the smaller first: neither step leaves fp32's range before its result does."""
+    return total * cutlass.min(one, other) * cutlass.max(one, other)
+
 def result_of(z, y, x, phase):
     """Which result a position has in a phase, and whether there is such a one."""
     origin = ORIGINS[phase]
@@ -166,6 +85,7 @@ def result_of(z, y, x, phase):
 def finish(
     total: cute.Tensor,
     places: cute.Tensor,
+    undo: cutlass.Float32,
     phase: cutlass.Constexpr,
     n: cutlass.Int32,
     z: cutlass.Int32,
@@ -180,7 +100,7 @@ def finish(
         row, channel = places[i][0], first_channel + places[i][1]
         at_z, at_y, at_x, inside = result_of(z, y + row // 8, x + row % 8, phase)
         if inside & (channel < OUT_CHANNELS):
-            value = total[i] * weight_undo[channel]
+            value = unscaled(total[i], undo, weight_undo[channel])
             numbers = numbers & (value - value == 0.0)
             store(value, n, channel, at_z, at_y, at_x, {outside})
     if not numbers:
@@ -229,8 +149,7 @@ def {name}_kernel(
     warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     smem = cutlass.memory.SmemAllocator()
     barriers = smem.allocate_array(cutlass.Int64, 2 * STAGES)
-    peaks = smem.allocate_tensor(cutlass.Int32, cute.make_layout((CONSUMERS // 32, SLABS)), 16)
-    undos = smem.allocate_tensor(cutlass.Float32, cute.make_layout(SLABS), 16)
+    peaks = smem.allocate_tensor(cutlass.Int32, cute.make_layout(CONSUMERS // 32), 16)
     stages = smem.allocate_tensor(cutlass.Float16, cute.make_layout((8, TILE_N, 2 * STEPS, PARTS, STAGES)), 128)
     halo = smem.allocate_tensor(cutlass.Float16, cute.make_layout((8, HALO, EIGHTS, PARTS)), 128)
     pipe = pipeline.PipelineTmaAsync.create(
@@ -256,14 +175,14 @@ def {name}_kernel(
         reading = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
         for work in cutlass.range(block, works, blocks, unroll=1):
             n, z, y, x = tile_of(work)
-            load_halo(source, halo, peaks, undos, tidx, n, z + START_Z, y + START_Y, x + START_X)
+            undo = load_halo(source, halo, peaks, tidx, n, z + START_Z, y + START_Y, x + START_X)
             {again}
             for phase in cutlass.range_constexpr(len(TAPS)):
                 total.fill(0.0)
                 for step in cutlass.range(ROUNDS, unroll=1):
                     for piece in cutlass.range_constexpr(PIECES[phase]):
                         {piece}
-                finish(total, places, phase, n, z + own_z, y + own_y, x + own_x, tile * TILE_N, {tensors})
+                finish(total, places, undo, phase, n, z + own_z, y + own_y, x + own_x, tile * TILE_N, {tensors})
 """
 
 ONCE = """
@@ -311,7 +230,7 @@ warpgroup.commit_group()
 warpgroup.wait_group(0)
 {release}
 reading.advance()
-total.store(total.load() + partial.load() * undos[step * ROUND // SLAB])
+total.store(total.load() + partial.load())
 """
 
 AGAIN = "reading = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)  # all are there"

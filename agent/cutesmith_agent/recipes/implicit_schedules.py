@@ -8,43 +8,106 @@ from dataclasses import dataclass
 from .implicit_geometry import EIGHT, Convolution
 from .product_schedules import H200
 
-SHARED = 227 * 1024 - 2048  # bytes of shared memory that a multiprocessor has for its blocks, less what they keep back
+SHARED = 227 * 1024  # bytes of shared memory that a multiprocessor has for its blocks
+KEPT_BACK = 2048  # of each block's, for barriers and what the hardware takes
+REGISTERS = 65536  # of a multiprocessor
+OTHERS = 48  # registers of a thread besides sums
 SHORT = 512  # values of depth
-PARTS = 2
+PARTS = 2  # fp16 numbers that stand for an fp32 number
 SIDE = 8  # a warpgroup has 8 x 8 positions
 HELD = 64  # fp32 values that a thread reads before it splits them
+MOST_STAGES = 6  # where they do not hold all of the weight
 
 
 @dataclass(frozen=True)
 class ImplicitSchedule:
     """A block's tile: warpgroups of 8 x 8 positions along depth, height and width, `n` channels of results."""
 
+    found: Convolution
     groups: tuple[int, int, int]
     n: int
-    steps: int  # of 16 values, that tensor cores sum before the sum goes into fp32 registers
-    channels: int  # eights of channels of a round: one, or two
-    rounds: int
-    slabs: int  # pieces in which a tile's input is read and scaled
-    stages: int
-    kept: bool  # the weight's parts stay in shared memory
-    per_mp: int
+    per_mp: int  # blocks of a multiprocessor
 
     @property
-    def warpgroups(self) -> int:
-        return math.prod(self.groups)
+    def tile(self) -> tuple[int, int, int]:
+        z, y, x = self.groups
+        return z, SIDE * y, SIDE * x
+
+    @property
+    def halo(self) -> int:
+        """Places of the input that a tile's windows cover."""
+        return math.prod(t + dim.reach - 1 for t, dim in zip(self.tile, self.found.along, strict=True))
+
+    @property
+    def threads(self) -> int:
+        """Those that multiply."""
+        return 128 * math.prod(self.groups)
+
+    @property
+    def round(self) -> int:
+        """Eights of channels that are multiplied at a time: one, or two."""
+        return min(2, _over(self.found.channels, EIGHT))
+
+    @property
+    def rounds(self) -> int:
+        return _over(_over(self.found.channels, EIGHT), self.round)
+
+    @property
+    def steps(self) -> int:
+        """Of 16 values, that tensor cores sum before the sum goes into fp32 registers: 32 values of a short depth."""
+        most = _over(max(self.found.taps) * self.round, 2)
+        return 2 if self.found.channels * max(self.found.taps) <= SHORT else _over(most, _over(most, 4))
+
+    @property
+    def pieces(self) -> int:
+        """Of the weight: so many steps of each round of each phase."""
+        return self.rounds * sum(_over(_over(taps * self.round, 2), self.steps) for taps in self.found.taps)
+
+    @property
+    def slabs(self) -> int:
+        """Pieces in which a tile's channels are read, so that a thread has few values at a time."""
+        parts = [s for s in range(1, self.rounds + 1) if self.rounds % s == 0]
+        items = self.rounds * self.round * self.halo
+        return next((s for s in parts if EIGHT * _over(items // s, self.threads) <= HELD), self.rounds)
+
+    @property
+    def room(self) -> int:
+        """Stages that shared memory holds beside the input."""
+        left = SHARED // self.per_mp - KEPT_BACK - 2 * EIGHT * PARTS * self.halo * self.round * self.rounds
+        return left // (32 * self.n * self.steps * PARTS)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the weight's parts stay in shared memory."""
+        return self.room >= self.pieces
+
+    @property
+    def stages(self) -> int:
+        return self.pieces if self.is_kept else min(self.room, MOST_STAGES)
+
+    @property
+    def fits(self) -> bool:
+        registers = REGISTERS // (self.per_mp * (self.threads + 32))
+        return self.room >= min(self.pieces, 2) and registers >= self.n + OTHERS
+
+    @property
+    def workspace(self) -> int:
+        """fp32 values: the weight's parts and their powers of two."""
+        tiles = _over(self.found.out_channels, self.n)
+        return tiles * (self.pieces * EIGHT * self.steps * self.n * PARTS + self.n)
 
     def constants(self) -> tuple[tuple[str, int, str], ...]:
-        z, y, x = self.groups
+        z, y, x = self.tile
         return (
             ("TILE_Z", z, "positions of a block's tile: slices,"),
-            ("TILE_Y", SIDE * y, "rows"),
-            ("TILE_X", SIDE * x, "and columns; a warpgroup has 8 x 8 of them"),
+            ("TILE_Y", y, "rows"),
+            ("TILE_X", x, "and columns; a warpgroup has 8 x 8 of them"),
             ("TILE_N", self.n, "channels of results of a tile"),
             ("STEPS", self.steps, "steps of 16 values that tensor cores sum before the sum goes into fp32 registers"),
             ("PARTS", PARTS, "fp16 numbers that stand for an fp32 number"),
             ("STAGES", self.stages, "pieces of the weight in shared memory"),
-            ("IS_KEPT", int(self.kept), "whether those are all, and stay"),
-            ("SLABS", self.slabs, "pieces in which a tile's channels are read, each scaled by a power of two"),
+            ("IS_KEPT", int(self.is_kept), "whether those are all, and stay"),
+            ("SLABS", self.slabs, "pieces in which a tile's channels are read"),
             ("BLOCKS_PER_MP", self.per_mp, "blocks of a multiprocessor, whose work overlaps"),
             ("BLOCKS", H200 * self.per_mp, "blocks that take tile after tile"),
             ("VECTOR", 1, "values of an access: neighbouring threads have neighbouring positions"),
@@ -52,80 +115,37 @@ class ImplicitSchedule:
 
 
 _GROUPS = ((1, 1, 2), (1, 2, 1), (1, 2, 2), (2, 1, 1), (1, 1, 1), (4, 1, 1), (2, 2, 1))
+_PER_MP = (4, 3, 2, 1)
 
 
 def schedules(found: Convolution) -> tuple[ImplicitSchedule, ...]:
     """For H100 and H200."""
-    made = [one for groups in _GROUPS for n in _widths(found) for one in _with(found, groups, n)]
-    return tuple(sorted(made, key=lambda each: _guess(found, each)))
+    made = []
+    for groups in _GROUPS:
+        for n in _widths(found):
+            several = [ImplicitSchedule(found, groups, n, per_mp) for per_mp in _PER_MP]
+            made += [one for one in several if one.fits][:1]
+    return tuple(sorted(made, key=_guess))
 
 
 def _widths(found: Convolution) -> tuple[int, ...]:
     """Channels of a tile: all, or a part that all are a multiple of."""
-    whole = -(-found.out_channels // EIGHT) * EIGHT
-    parts = [n for n in (128, 96, 64) if n < whole and whole % n == 0]
-    return (whole, *parts) if whole <= 128 else tuple(parts[:2]) or (64,)
+    whole = EIGHT * _over(found.out_channels, EIGHT)
+    parts = tuple(n for n in (128, 96, 64) if n < whole and whole % n == 0)
+    return (whole, *parts) if whole <= 128 else parts or (128,)
 
 
-def _with(found: Convolution, groups: tuple[int, int, int], n: int) -> list[ImplicitSchedule]:
-    eights = -(-found.channels // EIGHT)
-    channels = min(2, eights)
-    rounds = -(-eights // channels)
-    most = max(found.taps) * channels
-    most_steps = -(-most // 2)
-    steps = 2 if found.channels * max(found.taps) <= SHORT else -(-most_steps // -(-most_steps // 4))
-    halo = halo_of(found, groups)
-    threads = 128 * math.prod(groups)
-    slabs = next(
-        s for s in range(1, rounds + 1) if rounds % s == 0 and (-(-rounds // s * channels * halo // threads) * 8 <= HELD or s == rounds)
-    )
-    return [
-        one
-        for per_mp in (4, 3, 2, 1)
-        if (one := _staged(found, groups, n, steps, channels, rounds, slabs, per_mp, halo)) is not None
-    ][:1]
-
-
-def _staged(
-    found: Convolution,
-    groups: tuple[int, int, int],
-    n: int,
-    steps: int,
-    channels: int,
-    rounds: int,
-    slabs: int,
-    per_mp: int,
-    halo: int,
-) -> ImplicitSchedule | None:
-    """As many stages as there is room for; None where there is too little of it, or of registers."""
-    warpgroups = math.prod(groups)
-    registers = 65536 // (per_mp * (128 * warpgroups + 32))
-    if registers < n + 48:
-        return None
-    left = SHARED // per_mp - 1024 - 16 * halo * channels * rounds * PARTS
-    stages = left // (32 * n * steps * PARTS)
-    pieces = rounds * sum(-(-(-(-taps * channels // 2)) // steps) for taps in found.taps)
-    if stages < min(pieces, 2):
-        return None
-    kept = stages >= pieces
-    return ImplicitSchedule(
-        groups, n, steps, channels, rounds, slabs, pieces if kept else min(stages, 6), kept, per_mp
-    )
-
-
-def halo_of(found: Convolution, groups: tuple[int, int, int]) -> int:
-    """Places of the input that a tile's windows cover."""
-    tile = (groups[0], SIDE * groups[1], SIDE * groups[2])
-    return math.prod(t + dim.reach - 1 for t, dim in zip(tile, found.along, strict=True))
-
-
-def _guess(found: Convolution, schedule: ImplicitSchedule) -> float:
+def _guess(schedule: ImplicitSchedule) -> float:
     """What is computed past the results' edges, and read more than once: not measured."""
-    z, y, x = schedule.groups
-    tile = (z, SIDE * y, SIDE * x)
-    computed = math.prod(-(-dim.positions // t) * t / dim.positions for t, dim in zip(tile, found.along, strict=True))
-    read = 0.1 * halo_of(found, schedule.groups) / math.prod(tile)
-    few = 0.1 if schedule.per_mp == 1 else 0.0
-    loaded = 0.0 if schedule.kept else 0.1 * 128 / math.prod(tile)
-    tiles = 0.15 * (-(-found.out_channels // schedule.n) - 1)
-    return round(computed + read + few + loaded + tiles, 2)
+    along = zip(schedule.tile, schedule.found.along, strict=True)
+    computed = math.prod(_over(dim.positions, t) * t / dim.positions for t, dim in along)
+    read = 0.1 * schedule.halo / math.prod(schedule.tile)
+    alone = 0.1 if schedule.per_mp == 1 else 0.0
+    loaded = 0.0 if schedule.is_kept else 0.1 * 128 / math.prod(schedule.tile)
+    tiles = 0.15 * (_over(schedule.found.out_channels, schedule.n) - 1)
+    return round(computed + read + alone + loaded + tiles, 2)
+
+
+def _over(one: int, other: int) -> int:
+    """Rounded up."""
+    return -(-one // other)

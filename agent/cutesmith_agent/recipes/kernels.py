@@ -38,7 +38,7 @@ def kernels_of(graph: Graph, target: Target, name: str, *, alone: bool = False) 
     graph = without_singles(graph)
     if kept := _triangles(graph, target, name):
         return kept
-    found = _convolutions(graph, target, name)
+    found = convolution_kernels(graph, target, name)
     rest, calls = without_library(graph, alone=alone)
     program = lower(rest)
     check(program)
@@ -62,11 +62,14 @@ def _triangles(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:
     return tuple(Kernel(program, (), variant) for variant in products_of(kept, name, target))
 
 
-def _convolutions(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:
-    """Kernels that compute the convolution themselves, with what follows it."""
+def convolution_kernels(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:
+    """Kernels that compute the graph's convolution themselves, with what follows it."""
     if target.ieee or target.arch != "sm_90a":
         return ()
-    windows = implicit.windows_of(graph)
+    try:
+        windows = implicit.windows_of(graph)
+    except Unsupported:
+        return ()
     if windows is None:
         return ()
     return tuple(Kernel(windows.program, (), variant) for variant in convolutions_of(windows, name, target))

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from itertools import islice
 
 from cutesmith_evaluator.types import Finding, Graph, Inspection
 
-from .chains import chains_of
+from .chains import chains_of, chains_of_convolutions
 from .contract import Draft, Proposal, Target, Unsupported
 from .file import write
-from .kernels import Kernel, kernels_of
+from .kernels import Kernel, convolution_kernels, kernels_of
 from .library import Call
 from .steps import StepCall
 from .text import kernel_name
+
+CONVOLUTIONS = 4  # chains of kernels that begin with a convolution: beside them there are others
 
 
 def propose(inspection: Inspection, target: Target) -> Proposal:
@@ -21,12 +24,14 @@ def propose(inspection: Inspection, target: Target) -> Proposal:
     graph = inspection.graph
     if graph is None:
         return Proposal(findings=inspection.findings)
+    own = _of_convolutions(graph, inspection, target)
     try:
         drafts = [_draft(kernel, (), inspection, target) for kernel in kernels_of(graph, target, _name(target))]
     except Unsupported as stop:
         drafts = _in_several(graph, inspection, target)
-        if not drafts:
+        if not drafts and not own:
             return Proposal(findings=(Finding("no-recipe", f"{stop}.", stop.line, str(target.module_file)),))
+    drafts = [*drafts[:1], *own, *drafts[1:]]
     return Proposal(tuple({hashlib.sha256(d.source.encode()).digest(): d for d in drafts}.values()))
 
 
@@ -34,6 +39,18 @@ def _in_several(graph: Graph, inspection: Inspection, target: Target) -> list[Dr
     """Drafts of several kernels, where one cannot do all."""
     try:
         return [_draft(last, calls, inspection, target) for calls, last in chains_of(graph, target, _name(target))]
+    except Unsupported:
+        return []
+
+
+def _of_convolutions(graph: Graph, inspection: Inspection, target: Target) -> list[Draft]:
+    """Drafts of several kernels, the first of which computes a convolution with what follows it directly;
+    none where one kernel computes all."""
+    if convolution_kernels(graph, target, _name(target)):
+        return []
+    chains = islice(chains_of_convolutions(graph, target, _name(target)), CONVOLUTIONS)
+    try:
+        return [_draft(last, calls, inspection, target) for calls, last in chains]
     except Unsupported:
         return []
 

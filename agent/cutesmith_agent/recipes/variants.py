@@ -41,6 +41,7 @@ from .product_schedules import HopperSchedule, ampere, hopper
 from .product_views import Views
 
 HALF = ("float16", "bfloat16")
+MOST_CONVOLUTIONS = 6  # schedules: beside them there are those that leave the convolution to PyTorch
 BEFORE_CLUSTERS = ("sm_80", "sm_86", "sm_89", "sm_120a")  # or with ones that hold less
 
 
@@ -179,8 +180,10 @@ def products_of(views: Views, name: str, target: Target) -> Iterator[Variant]:
 
 
 def convolutions_of(windows: Windows, name: str, target: Target) -> Iterator[Variant]:
-    title = f"{target.class_name}: a convolution at fp32 accuracy through fp16 splits, on tensor cores."
-    for schedule in implicit_schedules.schedules(windows.found):
+    title = (
+        f"{target.class_name}: a convolution as a matrix product at fp32 accuracy through fp16 splits, on tensor cores."
+    )
+    for schedule in islice(implicit_schedules.schedules(windows.found), MOST_CONVOLUTIONS):
         text, scratch = implicit.emit(windows, schedule, name)
         yield Variant(schedule.constants(), text, title, scratch=scratch, least=HOPPER.least)
 

@@ -68,7 +68,8 @@ def _turned() -> Iterator[Recipe]:
     """Results that lie otherwise than rows come, and what follows a convolution that PyTorch computes."""
     for form in FORMS:
         yield of_module("modules", f"turned Transposed {form}", "Transposed", form, "((2, 16, 64),)")
-    for kind in ("PointwiseTail", "NormTail", "VolumeTail"):
+    yield _tail("tail PointwiseTail", "PointwiseTail", threads=256)
+    for kind in ("NormTail", "VolumeTail"):
         yield _tail(f"tail {kind}", kind)
     for kind in ("PointwiseTail", "VolumeTail"):
         for positions in (32, 64):

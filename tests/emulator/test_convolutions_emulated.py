@@ -1,0 +1,138 @@
+"""Convolutions as matrix products on tensor cores, emulated: no less precise than eager, right on what is special."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from cutesmith_agent.recipes import Draft, Target, propose
+from cutesmith_evaluator.client import Worker
+from cutesmith_evaluator.types import Task
+from cutesmith_evaluator.worker import dsl
+from cutesmith_evaluator.worker.candidate import load_candidate
+from cutesmith_evaluator.worker.emulated import EmulatedCandidate
+
+MODULE = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Task(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.{convolution}
+        self.norm = nn.GroupNorm(2, {channels})
+        self.scale = nn.Parameter(torch.randn({channels}{ones}))
+
+    def forward(self, x):
+        return {tail}
+
+
+def get_inputs():
+    return [torch.randn({shape})]
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A convolution, what follows it, and constants that the draft's schedule must have."""
+
+    convolution: str
+    channels: int  # of results
+    shape: tuple[int, ...]
+    tail: str
+    schedule: dict[str, int]
+
+    def source(self) -> str:
+        ones = ", 1" * (len(self.shape) - 2)
+        return MODULE.format(
+            convolution=self.convolution, channels=self.channels, shape=self.shape, tail=self.tail, ones=ones
+        )
+
+
+PLANE = Case("Conv2d(3, 10, 3, padding=1)", 10, (2, 3, 9, 11), "F.hardswish(self.conv(x)) * self.scale", {"tile_x": 16})
+VOLUME = Case(
+    "Conv3d(33, 72, (2, 1, 3), dilation=(1, 1, 2), bias=False)",
+    72,
+    (1, 33, 3, 5, 9),
+    "F.gelu(self.conv(x) + 1)",
+    {"is_kept": 0},
+)
+SCATTERED = Case(
+    "ConvTranspose2d(16, 8, 3, stride=2, padding=1, output_padding=1)",
+    8,
+    (1, 16, 5, 9),
+    "F.mish(self.conv(x)) * self.scale",
+    {"tile_y": 8},
+)
+LINE = Case("ConvTranspose1d(5, 8, 4, padding=1)", 8, (2, 5, 13), "F.relu(self.norm(self.conv(x)))", {"tile_x_1": 8})
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    dsl.load()
+    with Worker(Path(sys.executable)) as made:
+        yield made
+
+
+def made(worker: Worker, case: Case, folder: Path) -> tuple[nn.Module, Callable[..., Any]]:
+    """The module, and its kernel on an emulated device."""
+    file = folder / "task.py"
+    file.write_text(case.source())
+    found = propose(worker.inspect(Task(str(file), "Task")), Target("Task", file, "sm_90a"))
+    source = re.sub(r"\bBLOCKS(_1)? = \d+", r"BLOCKS\1 = 3", _with(found.drafts, case.schedule).source)
+    (folder / "task_cute.py").write_text(source)
+    space: dict[str, type[nn.Module]] = {}
+    exec(file.read_text(), space)
+    torch.manual_seed(0)
+    module = space["Task"]()
+    emulated = EmulatedCandidate(load_candidate(folder / "task_cute.py"), "sm_90a")
+    return module, lambda *inputs: emulated.forward(module, *inputs)
+
+
+def _with(drafts: tuple[Draft, ...], schedule: dict[str, int]) -> Draft:
+    return next(draft for draft in drafts if schedule.items() <= draft.schedule.items())
+
+
+@pytest.mark.parametrize("case", [PLANE, VOLUME, SCATTERED, LINE], ids=lambda case: case.convolution)
+def test_no_less_precise_than_eager(worker: Worker, case: Case, tmp_path: Path) -> None:
+    with torch.no_grad():
+        module, kernel = made(worker, case, tmp_path)
+        x = torch.rand(case.shape)
+        got, eager, exact = kernel(x), module(x), module.double()(x.double())
+    for norm in (torch.linalg.vector_norm, lambda y: y.abs().max()):
+        assert norm(got - exact) <= 2 * norm(eager - exact) + 4 * 2**-24 * norm(exact)
+
+
+def test_what_is_special_is_as_in_fp32(worker: Worker, tmp_path: Path) -> None:
+    """Inf and NaN in a tile and in a channel's weights, tiny weights, an image of a wide range."""
+    case = PLANE
+    with torch.no_grad():
+        module, kernel = made(worker, case, tmp_path)
+        weight = module.get_parameter("conv.weight")
+        weight[3, 1, 1, 1], weight[4] = float("inf"), weight[4] * 2.0**-90
+        x = torch.randn(case.shape)
+        x[0, 0, 1, 2], x[0, 1, 7, 9] = float("nan"), float("-inf")
+        x[1] = x[1] * torch.exp2(torch.randint(-20, 20, x.shape[1:]).float())
+        got, exact = kernel(x), module.double()(x.double()).float()
+        assert torch.equal(got.isfinite(), exact.isfinite())
+        size = exact[1][exact[1].isfinite()].abs().max()
+        finite = exact.isfinite()
+        assert ((got - exact)[finite].abs() <= 1e-6 * exact[finite].abs() + 1e-7 * size).all()
+
+
+def test_fp32_arithmetic_alone_is_left_to_pytorch(worker: Worker, tmp_path: Path) -> None:
+    file = tmp_path / "task.py"
+    file.write_text(PLANE.source())
+    found = propose(worker.inspect(Task(str(file), "Task")), Target("Task", file, "sm_90a", ieee=True))
+    assert found.drafts
+    assert all("LIBRARY_CALLS" in draft.source for draft in found.drafts)
