@@ -31,9 +31,16 @@ def written(inspection: Inspection, source: GraphInput, held: Held = NOTHING_HEL
 
 
 def conditions(
-    program: Program, inspection: Inspection, tensors: Tensors, shapes: Shapes, least: tuple[int, int]
+    program: Program,
+    inspection: Inspection,
+    tensors: Tensors,
+    shapes: Shapes,
+    least: tuple[int, int],
+    *,
+    is_as_tf32: bool = False,
 ) -> str:
-    """The functions, and what they need. `least`: the compute capability that the kernel asks for."""
+    """The functions, and what they need. `least`: the compute capability that the kernel asks for; `is_as_tf32`: it is
+    as precise as TF32, and stands in for convolutions that may be computed so."""
     first = tensors.names[tensors.inputs[0].name]
     body = [
         "if DISABLED:",
@@ -45,6 +52,7 @@ def conditions(
         *_autograd(tensors),
         'if torch.is_autocast_enabled("cuda"):',
         '    return "autocast is on: it would choose other dtypes"',
+        *_TF32 * is_as_tf32,
         f"if not _capable({first}.get_device()):",
         f'    return "the device is older than sm_{least[0]}{least[1]}"',
         "return None",
@@ -61,8 +69,24 @@ def conditions(
             f"    return explain(module{arguments_of(inspection)}) is None",
             *_NAMED * any(_is_name(guard.value) for guard in program.graph.guards),
             *_capable(least),
+            *_ALLOWED * is_as_tf32,
         )
     )
+
+
+_TF32 = (
+    "if not _tf32_allowed():",
+    '    return "torch.backends.cudnn.allow_tf32 is off: the kernel is as precise as TF32"',
+)
+_ALLOWED = (
+    "",
+    "",
+    "def _tf32_allowed():",
+    "    try:",
+    "        return torch.backends.cudnn.allow_tf32",
+    "    except RuntimeError:  # set by the newer names, differently for convolutions and the rest",
+    "        return False",
+)
 
 
 def _capable(least: tuple[int, int]) -> list[str]:

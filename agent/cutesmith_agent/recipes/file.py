@@ -42,7 +42,7 @@ def write(program: Program, inspection: Inspection, target: Target, parts: Parts
         _header(target, parts, program),
         _imports(),
         _constants(parts),
-        conditions(program, inspection, parts.given, shapes, parts.least),
+        conditions(program, inspection, parts.given, shapes, parts.least, is_as_tf32=parts.is_as_tf32),
         _interface(name, inspection, parts),
         *(section for call in parts.calls for section in call.sections),
         launcher(name, program, parts, shapes),

@@ -18,7 +18,7 @@ from .lowering import Program, Store, lower
 from .pointwise import KernelText
 from .product_engine import placed
 from .product_finish import Finish, finish_of
-from .product_split import COMMON
+from .product_split import SCALES, STORE_PARTS
 from .text import identifier, loads_of
 
 OWN = ("source", "weight", "weight_undo")  # what finishing a tile needs besides the epilogue's tensors
@@ -84,17 +84,19 @@ def emit(windows: Windows, schedule: ImplicitSchedule, name: str) -> tuple[Kerne
     """The text, and the fp32 values of workspace it needs."""
     finish = windows.finish
     words = _words(windows, finish, name)
-    piece = placed(text.PIECE, "{release}", "" if schedule.is_kept else text.RELEASE)
+    one = schedule.parts == 1
+    piece = placed(text.ONE_PART if one else text.PIECE, "{release}", "" if schedule.is_kept else text.RELEASE)
     kernel = placed(text.KERNEL, "{loops}", text.ONCE if schedule.is_kept else text.EVERY_TIME)
     kernel = placed(placed(kernel, "{fill}", text.FILL), "{again}", text.AGAIN if schedule.is_kept else "")
+    kernel = placed(kernel, "{states}", text.ADDING if one else text.PARTIAL)
     pieces = (
         text.IMPORTS,
         "\n".join(_geometry(schedule)) + text.DERIVED.rstrip(),
-        COMMON,
+        SCALES + (implicit_parts.STORE_ONE if one else STORE_PARTS),
         "\n".join(finish.lines),
         _store(finish),
         implicit_parts.SPLIT_WEIGHT,
-        placed(implicit_parts.LOAD, "{store}", implicit_parts.STORE_PARTS),
+        placed(implicit_parts.LOAD, "{store}", implicit_parts.TO_ONE if one else implicit_parts.TO_PARTS),
         text.OPERANDS,
         text.FINISH,
         placed(kernel, "{piece}", piece),

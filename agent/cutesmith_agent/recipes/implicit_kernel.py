@@ -167,7 +167,7 @@ def {name}_kernel(
         thread = mma.get_slice(tidx % 128)
         places = thread.partition_C(cute.make_identity_tensor((64, TILE_N)))
         total = cute.make_rmem_tensor(places.shape, cutlass.Float32)
-        partial = cute.make_rmem_tensor(places.shape, cutlass.Float32)
+        {states}
         group = warp // 4  # the warpgroup's place in the tile
         own_x, own_y = group % (TILE_X // 8) * 8, group // (TILE_X // 8) % (TILE_Y // 8) * 8
         own_z = group // (TILE_X // 8 * (TILE_Y // 8))
@@ -232,6 +232,24 @@ warpgroup.wait_group(0)
 reading.advance()
 total.store(total.load() + partial.load())
 """
+
+PARTIAL = "partial = cute.make_rmem_tensor(places.shape, cutlass.Float32)"
+
+ONE_PART = """
+pipe.consumer_wait(reading)
+first, last = piece * STEPS, min(piece * STEPS + STEPS, OF_A_ROUND[phase])
+warpgroup.fence()
+for k in cutlass.range_constexpr(first, last):
+    a = positions_of(thread, mma, halo, corner, step * ROUND, phase, k, 0)
+    b = weights_of(thread, mma, stages, reading.index, k - first, 0)
+    cute.gemm(mma, total, a, b, total)
+warpgroup.commit_group()
+warpgroup.wait_group(0)
+{release}
+reading.advance()
+"""
+
+ADDING = "mma.set(warpgroup.Field.ACCUMULATE, True)"
 
 AGAIN = "reading = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)  # all are there"
 RELEASE = "pipe.consumer_release(reading)"

@@ -36,9 +36,10 @@ def split_weight(weight: cute.Tensor, parts: cute.Tensor, undo: cute.Tensor):
                 at = k * ROUND + c // 8 % ROUND
                 piece = FIRST[phase] + first * PIECES[phase] + at // (2 * STEPS)
                 high = scaled.to(cutlass.Float16)
-                low = (scaled - high.to(cutlass.Float32)).to(cutlass.Float16)
                 parts[c % 8, column, at % (2 * STEPS), 0, piece, tile] = high
-                parts[c % 8, column, at % (2 * STEPS), 1, piece, tile] = low
+                if cutlass.const_expr(PARTS == 2):
+                    low = (scaled - high.to(cutlass.Float32)).to(cutlass.Float16)
+                    parts[c % 8, column, at % (2 * STEPS), 1, piece, tile] = low
     if tidx == 0:
         undo[channel] = undo_of(peak)
 '''
@@ -106,4 +107,13 @@ def load_halo(
     return undo_of(peak)
 '''
 
-STORE_PARTS = "store_parts(values[None, i], scale_of(peak), halo[None, place, eight, 0], halo[None, place, eight, 1])"
+TO_PARTS = "store_parts(values[None, i], scale_of(peak), halo[None, place, eight, 0], halo[None, place, eight, 1])"
+TO_ONE = "store_part(values[None, i], scale_of(peak), halo[None, place, eight, 0])"
+
+STORE_ONE = '''
+def store_part(values, scale, tile):
+    """The fp16 number nearest to value * scale, which has as many digits as one in TF32."""
+    part = cute.make_fragment_like(values, cutlass.Float16)
+    part.store((values.load() * scale).to(cutlass.Float16))
+    cute.autovec_copy(part, tile)
+'''

@@ -13,7 +13,6 @@ KEPT_BACK = 2048  # of each block's, for barriers and what the hardware takes
 REGISTERS = 65536  # of a multiprocessor
 OTHERS = 48  # registers of a thread besides sums
 SHORT = 512  # values of depth
-PARTS = 2  # fp16 numbers that stand for an fp32 number
 SIDE = 8  # a warpgroup has 8 x 8 positions
 HELD = 64  # fp32 values that a thread reads before it splits them
 MOST_STAGES = 6  # where they do not hold all of the weight
@@ -27,6 +26,7 @@ class ImplicitSchedule:
     groups: tuple[int, int, int]
     n: int
     per_mp: int  # blocks of a multiprocessor
+    parts: int = 2  # fp16 numbers that stand for an fp32 number; one has as many digits as TF32
 
     @property
     def tile(self) -> tuple[int, int, int]:
@@ -56,7 +56,8 @@ class ImplicitSchedule:
     def steps(self) -> int:
         """Of 16 values, that tensor cores sum before the sum goes into fp32 registers: 32 values of a short depth."""
         most = _over(max(self.found.taps) * self.round, 2)
-        return 2 if self.found.channels * max(self.found.taps) <= SHORT else _over(most, _over(most, 4))
+        is_short = self.parts == 2 and self.found.channels * max(self.found.taps) <= SHORT
+        return 2 if is_short else _over(most, _over(most, 4))
 
     @property
     def pieces(self) -> int:
@@ -73,8 +74,8 @@ class ImplicitSchedule:
     @property
     def room(self) -> int:
         """Stages that shared memory holds beside the input."""
-        left = SHARED // self.per_mp - KEPT_BACK - 2 * EIGHT * PARTS * self.halo * self.round * self.rounds
-        return left // (32 * self.n * self.steps * PARTS)
+        left = SHARED // self.per_mp - KEPT_BACK - 2 * EIGHT * self.parts * self.halo * self.round * self.rounds
+        return left // (32 * self.n * self.steps * self.parts)
 
     @property
     def is_kept(self) -> bool:
@@ -88,13 +89,13 @@ class ImplicitSchedule:
     @property
     def fits(self) -> bool:
         registers = REGISTERS // (self.per_mp * (self.threads + 32))
-        return self.room >= min(self.pieces, 2) and registers >= self.n + OTHERS
+        return self.room >= min(self.pieces, 2) and registers >= self.n * self.parts // 2 + OTHERS
 
     @property
     def workspace(self) -> int:
         """fp32 values: the weight's parts and their powers of two."""
         tiles = _over(self.found.out_channels, self.n)
-        return tiles * (self.pieces * EIGHT * self.steps * self.n * PARTS + self.n)
+        return tiles * (self.pieces * EIGHT * self.steps * self.n * self.parts + self.n)
 
     def constants(self) -> tuple[tuple[str, int, str], ...]:
         z, y, x = self.tile
@@ -104,7 +105,7 @@ class ImplicitSchedule:
             ("TILE_X", x, "and columns; a warpgroup has 8 x 8 of them"),
             ("TILE_N", self.n, "channels of results of a tile"),
             ("STEPS", self.steps, "steps of 16 values that tensor cores sum before the sum goes into fp32 registers"),
-            ("PARTS", PARTS, "fp16 numbers that stand for an fp32 number"),
+            ("PARTS", self.parts, "fp16 numbers that stand for an fp32 number"),
             ("STAGES", self.stages, "pieces of the weight in shared memory"),
             ("IS_KEPT", int(self.is_kept), "whether those are all, and stay"),
             ("SLABS", self.slabs, "pieces in which a tile's channels are read"),
@@ -118,12 +119,12 @@ _GROUPS = ((1, 1, 2), (1, 2, 1), (1, 2, 2), (2, 1, 1), (1, 1, 1), (4, 1, 1), (2,
 _PER_MP = (4, 3, 2, 1)
 
 
-def schedules(found: Convolution) -> tuple[ImplicitSchedule, ...]:
+def schedules(found: Convolution, parts: int) -> tuple[ImplicitSchedule, ...]:
     """For H100 and H200."""
     made = []
     for groups in _GROUPS:
         for n in _widths(found):
-            several = [ImplicitSchedule(found, groups, n, per_mp) for per_mp in _PER_MP]
+            several = [ImplicitSchedule(found, groups, n, per_mp, parts) for per_mp in _PER_MP]
             made += [one for one in several if one.fits][:1]
     return tuple(sorted(made, key=_guess))
 

@@ -30,7 +30,11 @@ class Kernel:
         """What a file needs of the kernel; `earlier`: kernels of the file that run before its calls."""
         variant, text = self.variant, self.variant.text
         calls = (*earlier, *self.calls)
-        return Parts(variant.title, variant.constants, text.lines, text.tensors, variant.scratch, variant.least, calls)
+        least = max((variant.least, *(call.least for call in calls)))
+        is_as_tf32 = variant.is_as_tf32 or any(call.is_as_tf32 for call in calls)
+        return Parts(
+            variant.title, variant.constants, text.lines, text.tensors, variant.scratch, least, is_as_tf32, calls
+        )
 
 
 def kernels_of(graph: Graph, target: Target, name: str, *, alone: bool = False) -> tuple[Kernel, ...]:

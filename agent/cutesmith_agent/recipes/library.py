@@ -42,6 +42,10 @@ class Call(Protocol):
     def schedule(self) -> dict[str, int]: ...
     @property
     def ops(self) -> tuple[str, ...]: ...
+    @property
+    def least(self) -> tuple[int, int]: ...
+    @property
+    def is_as_tf32(self) -> bool: ...
 
     def lines(self, names: dict[str, str], turned: GraphInput | None) -> list[str]: ...
 
@@ -59,6 +63,8 @@ class LibraryCall:
     constants: tuple[tuple[str, int, str], ...] = ()
     warming: tuple[str, ...] = ()
     ops: tuple[str, ...] = ()
+    least: tuple[int, int] = (0, 0)  # compute capability
+    is_as_tf32: bool = False  # in itself: PyTorch asks its own settings
 
     @property
     def schedule(self) -> dict[str, int]:

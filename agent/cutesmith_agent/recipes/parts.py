@@ -24,6 +24,7 @@ class Parts:
     tensors: Tensors
     scratch: str | None = None  # fp32 values of the kernel's workspace, as an expression
     least: tuple[int, int] = LEAST_CAPABILITY  # compute capability
+    is_as_tf32: bool = False  # as precise as TF32: only where PyTorch may compute a convolution so
     calls: tuple[Call, ...] = ()  # what runs before the kernel, whose results the kernel reads
 
     @property

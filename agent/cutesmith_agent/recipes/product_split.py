@@ -7,7 +7,7 @@ shared dimension contiguous, whatever the matrix does.
 
 from __future__ import annotations
 
-COMMON = '''
+SCALES = '''
 def largest(values, peak):
     """The largest magnitude as bits of an fp32 number: they order as the numbers do, Inf and NaN above all others."""
     bits = cute.recast_tensor(values, cutlass.Int32)
@@ -30,7 +30,9 @@ def undo_of(peak: cutlass.Int32) -> cutlass.Float32:
     if peak >= 0x7F800000:
         undo = cutlass.Float32(float("nan"))
     return undo
+'''
 
+STORE_PARTS = '''
 def store_parts(values, scale, high_tile, low_tile):
     """The fp16 number nearest to value * scale, and the one nearest to what that leaves."""
     scaled = values.load() * scale
@@ -41,6 +43,8 @@ def store_parts(values, scale, high_tile, low_tile):
     cute.autovec_copy(high, high_tile)
     cute.autovec_copy(low, low_tile)
 '''
+
+COMMON = SCALES + STORE_PARTS
 
 BY_LINES = '''
 @cute.kernel

@@ -10,6 +10,7 @@ from cutesmith_evaluator.types import GraphInput
 from .file import compiler, launcher, program_function
 from .kernels import Kernel
 from .layout import Shapes
+from .parts import LEAST_CAPABILITY
 
 OWN = ("_empty", "_launch", "_program", "_COMPILED", "_compiled", "_compile")  # of a file's functions, a step's also
 OF_A_TURN = ("_channels_last", "_turning", "_TURNS", "_compiled_turn", "_compile_turn")
@@ -28,6 +29,8 @@ class StepCall:
     warming: tuple[str, ...]  # functions that compile for a device
     schedule: dict[str, int] = field(default_factory=dict)
     ops: tuple[str, ...] = ()  # of the graph
+    least: tuple[int, int] = LEAST_CAPABILITY  # compute capability
+    is_as_tf32: bool = False  # as precise as TF32: only where PyTorch may compute a convolution so
     memory_format: None = None
     title: str = ""  # one sentence: what the kernel does
 
@@ -59,5 +62,7 @@ def step_of(kernel: Kernel, live: GraphInput, number: int) -> StepCall:
         (f"_compiled_{number}", *([f"_compiled_turn_{number}"] if parts.turn else [])),
         {f"{key}_{number}": value for key, value in kernel.schedule.items()},
         tuple(node.op for node in kernel.program.graph.nodes),
+        parts.least,
+        parts.is_as_tf32,
         title=parts.title,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, zip_longest
 
 from cutesmith_evaluator.types import Graph
 
@@ -41,7 +41,8 @@ from .product_schedules import HopperSchedule, ampere, hopper
 from .product_views import Views
 
 HALF = ("float16", "bfloat16")
-MOST_CONVOLUTIONS = 6  # schedules: beside them there are those that leave the convolution to PyTorch
+LEAST_OF_TF32 = 16  # channels from which cuDNN computes in TF32 where it may
+MOST_CONVOLUTIONS = 5  # schedules: beside them there are those that leave the convolution to PyTorch
 BEFORE_CLUSTERS = ("sm_80", "sm_86", "sm_89", "sm_120a")  # or with ones that hold less
 
 
@@ -78,6 +79,7 @@ class Variant:
     scratch: str | None = None  # fp32 values of workspace
     choices: dict[str, int] = field(default_factory=dict)  # of the schedule that no constant shows
     least: tuple[int, int] = LEAST_CAPABILITY  # compute capability
+    is_as_tf32: bool = False  # as precise as TF32: only where PyTorch may compute a convolution so
 
 
 def variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
@@ -180,12 +182,16 @@ def products_of(views: Views, name: str, target: Target) -> Iterator[Variant]:
 
 
 def convolutions_of(windows: Windows, name: str, target: Target) -> Iterator[Variant]:
-    title = (
-        f"{target.class_name}: a convolution as a matrix product at fp32 accuracy through fp16 splits, on tensor cores."
-    )
-    for schedule in islice(implicit_schedules.schedules(windows.found), MOST_CONVOLUTIONS):
+    """At fp32 accuracy, and in turn with these at TF32's, where PyTorch may choose that, too."""
+    parts = (2, 1) if windows.found.channels >= LEAST_OF_TF32 else (2,)
+    several = [islice(implicit_schedules.schedules(windows.found, each), MOST_CONVOLUTIONS) for each in parts]
+    for schedule in (one for row in zip_longest(*several) for one in row if one is not None):
         text, scratch = implicit.emit(windows, schedule, name)
-        yield Variant(schedule.constants(), text, title, scratch=scratch, least=HOPPER.least)
+        accuracy = "fp32 accuracy through fp16 splits" if schedule.parts == 2 else "the accuracy of TF32"
+        title = f"{target.class_name}: a convolution as a matrix product at {accuracy}, on tensor cores."
+        yield Variant(
+            schedule.constants(), text, title, scratch=scratch, least=HOPPER.least, is_as_tf32=schedule.parts == 1
+        )
 
 
 def _row_by_row(program: Program, name: str, target: Target) -> Iterator[Variant]:

@@ -108,11 +108,11 @@ def test_the_tables_give_what_pytorch_gives(drawn: Drawn) -> None:
 def test_schedules_fit_a_multiprocessor(drawn: Drawn) -> None:
     found = convolution_of(drawn.graph())
     assert found is not None
-    made = schedules(found[1])
+    made = [one for parts in (1, 2) for one in schedules(found[1], parts)]
     assert made
     for one in made:
-        halo = 32 * one.halo * one.round * one.rounds
-        stages = one.stages * 64 * one.n * one.steps
+        halo = 16 * one.parts * one.halo * one.round * one.rounds
+        stages = one.stages * 32 * one.parts * one.n * one.steps
         assert one.per_mp * (halo + stages + 1024) <= SHARED
         assert one.rounds % one.slabs == 0
         assert one.n % 8 == 0 <= one.n <= 256
