@@ -83,7 +83,10 @@ def _tensors(program: Program, found: Convolution, result: Load) -> Tensors:
 def emit(windows: Windows, schedule: ImplicitSchedule, name: str) -> tuple[KernelText, str]:
     """The text, and the fp32 values of workspace it needs."""
     finish = windows.finish
-    words = _words(windows, finish, name)
+    words = _words(windows, finish, schedule, name)
+    of_channel = "\n".join(
+        f"of_{a.gmem} = {a.gmem}[0, channel, 0, 0, 0].to(cutlass.Float32)" for a in finish.operands if _of_a_channel(a)
+    )
     one = schedule.parts == 1
     piece = placed(text.ONE_PART if one else text.PIECE, "{release}", "" if schedule.is_kept else text.RELEASE)
     kernel = placed(text.KERNEL, "{loops}", text.ONCE if schedule.is_kept else text.EVERY_TIME)
@@ -98,7 +101,7 @@ def emit(windows: Windows, schedule: ImplicitSchedule, name: str) -> tuple[Kerne
         implicit_parts.SPLIT_WEIGHT,
         placed(implicit_parts.LOAD, "{store}", implicit_parts.TO_ONE if one else implicit_parts.TO_PARTS),
         text.OPERANDS,
-        text.FINISH,
+        placed(text.FINISH, "{of_channel}", of_channel),
         placed(kernel, "{piece}", piece),
         "\n".join(_host(windows, finish, name)),
     )
@@ -106,12 +109,15 @@ def emit(windows: Windows, schedule: ImplicitSchedule, name: str) -> tuple[Kerne
     return KernelText(tuple(lines[:-1]), windows.tensors), str(schedule.workspace)
 
 
-def _words(windows: Windows, finish: Finish, name: str) -> dict[str, str]:
+def _words(windows: Windows, finish: Finish, schedule: ImplicitSchedule, name: str) -> dict[str, str]:
     tensors = (*OWN, *finish.tensors)
+    is_even = windows.found.out_channels % schedule.n == 0
     return {
         "{name}": name,
         "{tensors}": ", ".join(tensors),
-        "{outside}": ", ".join(finish.tensors),
+        "{varying}": ", ".join(_varying(finish)),
+        "{values}": "".join(f"of_{a.gmem}, " for a in finish.operands if _of_a_channel(a)),
+        "{is_channel}": "cutlass.const_expr(OUT_CHANNELS % TILE_N == 0)" if is_even else "channel < OUT_CHANNELS",
         "{parameters}": "\n    ".join(f"{tensor}: cute.Tensor," for tensor in tensors),
     }
 
@@ -147,17 +153,39 @@ def _geometry(schedule: ImplicitSchedule) -> list[str]:
     ]
 
 
+def _of_a_channel(access: Access) -> bool:
+    """Whether an operand of the epilogue is the same for all positions."""
+    assert access.load is not None
+    return not any(stride for k, stride in enumerate(access.load.strides) if k != 1)
+
+
 def _store(finish: Finish) -> str:
-    """The function that computes and writes one result of each output."""
-    at = "n, channel, z, y, x"
-    arguments = ", ".join(("value", *(f"{a.gmem}[{at}].to(cutlass.Float32)" for a in finish.operands)))
+    """The function that computes and writes one result of each output, and what it needs."""
+    given = ", ".join(("value", "channel", *(f"of_{a.gmem}" for a in finish.operands if _of_a_channel(a)), "{varying}"))
+    arguments = ", ".join(("value", *(_argument(a) for a in finish.operands)))
     results = [f"result_{k}" if len(finish.outputs) > 1 else "result" for k in range(len(finish.outputs))]
     lines = [
-        f"def store(value, {at}, {{outside}}):",
+        "def at_position(n, z, y, x, {varying}):",
+        '    """What lies at a position, by channels."""',
+        f"    return ({' '.join(f'{name}[n, None, z, y, x],' for name in _varying(finish))})",
+        "",
+        f"def store({given}):",
         f"    {', '.join(results)} = epilogue({arguments})",
-        *(f"    {a.gmem}[{at}] = {r}.to({a.gmem}.element_type)" for a, r in zip(finish.outputs, results, strict=True)),
+        *(
+            f"    {a.gmem}[channel] = {r}.to({a.gmem}.element_type)"
+            for a, r in zip(finish.outputs, results, strict=True)
+        ),
     ]
     return "\n".join(lines)
+
+
+def _argument(access: Access) -> str:
+    return f"of_{access.gmem}" if _of_a_channel(access) else f"{access.gmem}[channel].to(cutlass.Float32)"
+
+
+def _varying(finish: Finish) -> tuple[str, ...]:
+    """Tensors that differ from position to position."""
+    return tuple(a.gmem for a in (*(a for a in finish.operands if not _of_a_channel(a)), *finish.outputs))
 
 
 def _host(windows: Windows, finish: Finish, name: str) -> list[str]:

@@ -95,21 +95,33 @@ def finish(
     {parameters}
 ):
     """A warpgroup's results, at positions from (z, y, x) on, through the epilogue to memory."""
+    row = places[0][0]  # of a thread's two: the other is in the next row of positions
     numbers = cutlass.Boolean(True)
-    for i in cutlass.range_constexpr(cute.size(total)):
-        row, channel = places[i][0], first_channel + places[i][1]
-        at_z, at_y, at_x, inside = result_of(z, y + row // 8, x + row % 8, phase)
-        if inside & (channel < OUT_CHANNELS):
-            value = unscaled(total[i], undo, weight_undo[channel])
-            numbers = numbers & (value - value == 0.0)
-            store(value, n, channel, at_z, at_y, at_x, {outside})
+    at_z, at_y, at_x, inside = result_of(z, y + row // 8, x + row % 8, phase)
+    _, _, _, is_other = result_of(z, y + row // 8 + 1, x + row % 8, phase)
+    one = at_position(n, at_z, at_y, at_x, {varying})
+    other = at_position(n, at_z, at_y + STEP_Y, at_x, {varying})
+    for four in cutlass.range_constexpr(cute.size(total) // 4):  # two channels of each
+        for i in cutlass.range_constexpr(4 * four, 4 * four + 2):
+            channel = first_channel + places[i][1]
+            if {is_channel}:
+                scale = weight_undo[channel]
+                {of_channel}
+                value, other_value = unscaled(total[i], undo, scale), unscaled(total[i + 2], undo, scale)
+                if inside:
+                    numbers = numbers & (value - value == 0.0)
+                    store(value, channel, {values}*one)
+                if is_other:
+                    numbers = numbers & (other_value - other_value == 0.0)
+                    store(other_value, channel, {values}*other)
     if not numbers:
         for i in cutlass.range(cute.size(total), unroll=1):
             row, channel = places[i][0], first_channel + places[i][1]
             at_z, at_y, at_x, inside = result_of(z, y + row // 8, x + row % 8, phase)
             if inside & (channel < OUT_CHANNELS):
+                {of_channel}
                 value = plain(source, weight, phase, n, channel, z, y + row // 8, x + row % 8)
-                store(value, n, channel, at_z, at_y, at_x, {outside})
+                store(value, channel, {values}*at_position(n, at_z, at_y, at_x, {varying}))
 
 @cute.jit
 def plain(
