@@ -16,6 +16,8 @@ from cutesmith_agent.bounds import BoundsError, worker_limits
 from cutesmith_agent.job import Job, JobError, read_job
 from cutesmith_agent.llm.access import Granted, Models
 from cutesmith_agent.llm.catalogue import default_model
+from cutesmith_agent.llm.editor_link import EditorLink, lines_from
+from cutesmith_agent.llm.editor_model import EditorModel
 from cutesmith_agent.llm.port import ChatModel
 from cutesmith_agent.loop import Makers
 from cutesmith_agent.report import NO_CANDIDATE, UNUSABLE_INPUT, Report
@@ -75,9 +77,10 @@ def _run(events: IO[str]) -> int:
 
     task = Task("", "")
     try:
-        job = read_job(sys.stdin.buffer.read())
+        told = lines_from(sys.stdin.fileno())
+        job = read_job(next(told, b""))
         task = job.task
-        return _do(job, emit)
+        return _do(job, emit, EditorLink(emit, told))
     except JobError as error:
         report, status = Report(task, str(error), findings=(Finding("bad-job", str(error)),)), UNUSABLE_INPUT
     except Exception as error:  # noqa: BLE001 - the process's boundary: a defect of ours still ends with a report
@@ -90,11 +93,11 @@ def _run(events: IO[str]) -> int:
     return status
 
 
-def _do(job: Job, emit: Any) -> int:
+def _do(job: Job, emit: Any, editor: EditorLink) -> int:
     from cutesmith_agent.recipes import propose, with_header
 
     makers = Makers(propose, with_header)
-    models = Models(_connect, default_model)
+    models = Models(lambda granted: _connect(granted, editor), default_model, editor)
     try:
         limits = worker_limits(workspace_root(job.file))
     except BoundsError as error:
@@ -102,7 +105,9 @@ def _do(job: Job, emit: Any) -> int:
     return run_job(job, lambda: Worker(Path(job.interpreter), limits=limits), makers, emit, models).exit
 
 
-def _connect(granted: Granted) -> ChatModel:
+def _connect(granted: Granted, editor: EditorLink) -> ChatModel:
+    if granted.settings.of_editor:
+        return EditorModel(editor, granted.settings.model)
     from cutesmith_agent.llm.anthropic_model import AnthropicModel
 
     return AnthropicModel(granted.settings, granted.key)

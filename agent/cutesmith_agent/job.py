@@ -10,7 +10,7 @@ from typing import Literal
 from cattrs import BaseValidationError
 
 from cutesmith_agent.archs import ARCHS
-from cutesmith_agent.llm.settings import Wish
+from cutesmith_agent.llm.settings import Provider, Wish
 from cutesmith_evaluator.types import Task
 from cutesmith_evaluator.wire import converter
 
@@ -37,6 +37,7 @@ class Job:
     again: bool = False  # with resume: go on with a job that came to its end, too
     proposer: Literal["recipes", "auto", "llm"] = "auto"
     model: Wish = field(default_factory=Wish)
+    provider: Provider = "anthropic"  # of the model
     max_autotune: bool = False  # time torch.compile in that mode, too: its search takes minutes
 
     @property

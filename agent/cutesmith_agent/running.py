@@ -19,7 +19,7 @@ from cutesmith_agent.describe.standing import standing
 from cutesmith_agent.evaluator import Evaluator
 from cutesmith_agent.job import Job
 from cutesmith_agent.journal import Emit, Journal
-from cutesmith_agent.llm.access import Granted, Models, Withheld, access
+from cutesmith_agent.llm.access import Granted, Models, Withheld, access, editor_access
 from cutesmith_agent.llm.spending import spending
 from cutesmith_agent.loop import Makers, optimize
 from cutesmith_agent.refine.making import refiner
@@ -109,7 +109,10 @@ def _access(job: Job, subject: Subject, store: Store, shop: Shop) -> Granted | W
     """None where no model is wanted. The question to the user goes out as an event."""
     if shop.models is None or job.kind != "optimize" or job.proposer == "recipes":
         return None
-    may = access(job, subject.root, store, shop.models.default_model)
+    if job.provider == "editor":
+        may = editor_access(job, subject.root, store, shop.models.editor)
+    else:
+        may = access(job, subject.root, store, shop.models.default_model)
     if isinstance(may, Withheld) and may.question is not None and job.proposer == "llm":
         asked = may.question
         shop.emit(

@@ -10,12 +10,14 @@ from pathlib import Path
 from cutesmith_agent.job import Job
 from cutesmith_agent.llm import terms
 from cutesmith_agent.llm.catalogue import known, price_source
+from cutesmith_agent.llm.editor_link import EditorLink, EditorLinkError
 from cutesmith_agent.llm.port import ChatModel, Usage
 from cutesmith_agent.llm.settings import KEY_NAME, ModelSettings, SettingsError, read_settings
 from cutesmith_agent.printable import printable
 from cutesmith_agent.store.store import Store
 from cutesmith_evaluator.types import Finding
 
+_NAMING_S = 30.0  # for the editor to name its model: it may wake its provider for that
 # Of one job of ten rounds: input as docs/agent.md measures it, output as CuTeGen's saved runs of that length have it.
 TYPICAL = Usage(cache_write=58_000, cache_read=200_000, output=98_000)
 
@@ -33,10 +35,12 @@ class Granted:
 
 @dataclass(frozen=True)
 class Models:
-    """How a model is reached, once it may be: both import the SDK, so only then."""
+    """How a model is reached, once it may be: the first two import the SDK, so only then. `editor` None: nobody can be
+    asked there."""
 
     connect: Callable[[Granted], ChatModel]
     default_model: Callable[[], str]
+    editor: EditorLink | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,26 @@ def access(
         settings = read_settings(root, job.model, default_model, environment)
     except SettingsError as error:
         return Withheld(Finding("model-settings", str(error)))
+    return _agreed(settings, key, store)
+
+
+def editor_access(
+    job: Job, root: Path, store: Store, editor: EditorLink | None, environment: Mapping[str, str] = os.environ
+) -> Granted | Withheld:
+    """The same for a model of the editor's, which needs no key."""
+    try:
+        if editor is None:
+            raise EditorLinkError("No editor was there to be asked for its language model.", may_cost=False)
+        named = editor.model(_NAMING_S)
+        settings = read_settings(root, job.model, lambda: named.name, environment)
+    except EditorLinkError as error:
+        return Withheld(Finding("no-editor-model", f"No model was asked: {printable(str(error))}"))
+    except SettingsError as error:
+        return Withheld(Finding("model-settings", str(error)))
+    return _agreed(settings.through_editor(named.name, named.provider), "", store)
+
+
+def _agreed(settings: ModelSettings, key: str, store: Store) -> Granted | Withheld:
     asked, has_agreed = terms.terms(settings), store.consent(settings.host) is True
     if has_agreed and terms.covers(terms.read(store.agreed_terms(settings.host)), asked):
         return Granted(settings, key)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 KEY_NAME = "ANTHROPIC_API_KEY"
 DEFAULT_URL = "https://api.anthropic.com"
+Provider = Literal["anthropic", "editor"]
 Effort = Literal["low", "medium", "high", "xhigh", "max"]
 PROJECT = "pyproject.toml"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -60,11 +61,22 @@ class ModelSettings:
     silence_s: float = 120.0  # without a byte from the server, after which an answer is given up
     answer_s: float = 900.0  # for one whole answer
     by_project: tuple[str, ...] = ()  # names of the settings that the project's own pyproject.toml decided
+    editors_provider: str = ""  # of a model of the editor's, in words; "": the model is asked at `base_url`
 
     @property
     def host(self) -> str:
         """Where text is sent, as a person would name it."""
-        return urlsplit(self.base_url).netloc
+        return self.editors_provider or urlsplit(self.base_url).netloc
+
+    @property
+    def of_editor(self) -> bool:
+        """Whether the model is one of the editor's."""
+        return bool(self.editors_provider)
+
+    def through_editor(self, model: str, provider: str) -> ModelSettings:
+        """The same bounds for a model of the editor's: which, and where it is, no project's file decided."""
+        kept = tuple(name for name in self.by_project if name not in ("base_url", "model"))
+        return replace(self, model=model, by_project=kept, editors_provider=f"the editor's provider {provider}")
 
 
 def read_settings(
