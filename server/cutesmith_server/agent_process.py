@@ -12,9 +12,9 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from cutesmith_evaluator.processes import descendants, kill_tree
 from cutesmith_evaluator.temporary import remove_abandoned
@@ -82,25 +82,40 @@ class Died:
     message: str
 
 
+@dataclass(frozen=True)
+class EditorAsked:
+    """The agent wants something of the editor, and waits for the answer: which language model it has, or what that says
+    to `params`. `seconds`: how long it waits."""
+
+    id: int
+    what: Literal["model", "chat"]
+    params: dict[str, Any]
+    seconds: float
+
+
+AnswerOfEditor = Callable[[EditorAsked], Awaitable[dict[str, Any]]]
 Event = StageReached | CandidateJudged | ConsentAsked | Done | Died
 
 
 class AgentProcess:
     """An agent at its job. Iterate `events()`, then, in any case, `stop()`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, job: Job) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, job: Job, editor: AnswerOfEditor | None = None) -> None:
         self._process = process
-        self._job = job
+        self._job, self._editor = job, editor
+        self._asking: set[asyncio.Task[None]] = set()
         self._last_words: deque[str] = deque(maxlen=20)
         self._stderr = asyncio.create_task(self._read_stderr())
 
     @classmethod
-    async def start(cls, job: Job, *, nice: int = 0, holds: int | None = None) -> AgentProcess:
-        """`holds`: a descriptor that the agent keeps open while it lives. Cancelled meanwhile, this leaves nothing
-        behind. Raises OSError."""
+    async def start(
+        cls, job: Job, *, nice: int = 0, holds: int | None = None, editor: AnswerOfEditor | None = None
+    ) -> AgentProcess:
+        """`holds`: a descriptor that the agent keeps open while it lives. `editor`: what answers its questions to the
+        editor. Cancelled meanwhile, this leaves nothing behind. Raises OSError."""
         starting = asyncio.ensure_future(_spawn(nice, () if holds is None else (holds,)))
         try:
-            return cls(await asyncio.shield(starting), job)
+            return cls(await asyncio.shield(starting), job, editor)
         except asyncio.CancelledError:
             await cls(await starting, job).stop()
             raise
@@ -115,7 +130,9 @@ class AgentProcess:
         await self._send_job()
         async for line in self._process.stdout:
             event = _parse(line)
-            if event is not None:
+            if isinstance(event, EditorAsked):
+                self._ask_editor(event)
+            elif event is not None:
                 yield event
             if isinstance(event, Done):
                 return
@@ -123,6 +140,8 @@ class AgentProcess:
 
     async def stop(self) -> None:
         """Asks the agent to end, then ends it and everything it started (workers lead process groups of their own)."""
+        for task in self._asking:
+            task.cancel()
         started = descendants(self.pid)
         _signal([self.pid] if self._running else [], signal.SIGTERM)
         try:
@@ -151,9 +170,24 @@ class AgentProcess:
         try:
             self._process.stdin.write(json.dumps(converter().unstructure(self._job)).encode() + b"\n")
             await self._process.stdin.drain()
-            self._process.stdin.close()
+            if self._job.provider != "editor":
+                self._process.stdin.close()
         except (BrokenPipeError, ConnectionResetError):
             log.warning("the agent ended before it read its job")
+
+    def _ask_editor(self, asked: EditorAsked) -> None:
+        self._asking.add(task := asyncio.create_task(self._answer(asked), name=f"editor asked by {self.pid}"))
+        task.add_done_callback(self._asking.discard)
+
+    async def _answer(self, asked: EditorAsked) -> None:
+        assert self._process.stdin is not None
+        nobody: dict[str, Any] = {"refused": "No editor is there to be asked.", "may_cost": False}
+        reply = nobody if self._editor is None else await self._editor(asked)
+        try:
+            self._process.stdin.write(json.dumps({"id": asked.id, **reply}).encode() + b"\n")
+            await self._process.stdin.drain()
+        except (BrokenPipeError, ConnectionResetError):
+            log.warning("the agent ended before the editor's answer came")
 
     async def _read_stderr(self) -> None:
         assert self._process.stderr is not None
@@ -197,7 +231,7 @@ def _command(nice: int) -> list[str]:
     return [sys.executable, "-P", "-c", _START_AGENT.format(parent=os.getpid(), nice=nice)]
 
 
-def _parse(line: bytes) -> Event | None:
+def _parse(line: bytes) -> Event | EditorAsked | None:
     try:
         data = json.loads(line)
         match data["event"]:
@@ -207,6 +241,8 @@ def _parse(line: bytes) -> Event | None:
                 return CandidateJudged(data["candidate"])
             case "consent":
                 return ConsentAsked(data["host"], data["question"], bool(data["by_yes"]), data["terms"])
+            case "editor":
+                return EditorAsked(int(data["id"]), data["what"], dict(data["params"]), float(data["seconds"]))
             case "done":
                 return Done(data["report"], int(data["exit"]))
     except (ValueError, KeyError, TypeError):

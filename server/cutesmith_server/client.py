@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from lsprotocol import types
 from pygls.capabilities import get_capability
@@ -60,10 +62,18 @@ class Client:
 
     @property
     def shows_server_status(self) -> bool:
+        return self._has_experimental("serverStatusNotification")
+
+    @property
+    def has_language_models(self) -> bool:
+        """Whether the editor lets us ask a language model of its own."""
+        return self._has_experimental("languageModel")
+
+    def _has_experimental(self, name: str) -> bool:
         experimental = self._capabilities.experimental
         if isinstance(experimental, dict):
-            return bool(experimental.get("serverStatusNotification"))
-        return bool(getattr(experimental, "serverStatusNotification", False))
+            return bool(experimental.get(name))
+        return bool(getattr(experimental, name, False))
 
     @property
     def watches_files(self) -> bool:
@@ -100,6 +110,16 @@ class Client:
             log.warning("the editor did not ask %r: %s", question, error)
             return False
         return answer is not None and answer.title == yes
+
+    async def request(self, method: str, params: dict[str, Any]) -> Any:
+        """The answer to a request of our own, as JSON. Cancelled, it cancels the request. Raises JsonRpcException."""
+        number = str(uuid4())
+        wire = self._server.protocol
+        try:
+            return await wire.send_request_async(method, params, number)
+        except asyncio.CancelledError:
+            wire.notify(types.CANCEL_REQUEST, types.CancelParams(number))
+            raise
 
     async def apply(self, label: str, edit: types.WorkspaceEdit) -> str | None:
         """None when the edit was applied, else why not."""

@@ -131,7 +131,7 @@ def _job(studio: Studio, key: ClassKey, order: Order) -> Job:
         resume=True,
         allow_lowered=order.allow_lowered,
     )
-    return replace(job, proposer=_proposer(order, settings))
+    return replace(job, proposer=_proposer(order, settings), provider=settings.model_provider)
 
 
 def _proposer(order: Order, settings: Settings) -> str:

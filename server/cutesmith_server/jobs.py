@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cutesmith_server.agent_process import AgentProcess, Died, Done, Event, StageReached
+from cutesmith_server.agent_process import AgentProcess, AnswerOfEditor, Died, Done, Event, StageReached
 from cutesmith_server.devices import Devices, Place, device_of
 from cutesmith_server.orders import Priority
 
@@ -65,8 +65,10 @@ class Supervisor:
     """Owns every job's task and process. The listener gets each job's events; exactly one of them is its last
     (`Done`, `Died`, `Cancelled` or `Paused`)."""
 
-    def __init__(self, listener: Listener, devices: Devices | None = None) -> None:
-        self._listener = listener
+    def __init__(
+        self, listener: Listener, devices: Devices | None = None, editor: AnswerOfEditor | None = None
+    ) -> None:
+        self._listener, self._editor = listener, editor
         self._entries: dict[ClassKey, _Entry] = {}
         self._devices = devices or Devices()
         self._is_closed = False
@@ -148,7 +150,9 @@ class Supervisor:
 
     async def _follow(self, entry: _Entry, place: Place) -> Done | Died:
         """Passes on a job's events but the last, which it returns."""
-        agent = await AgentProcess.start(entry.job, nice=_NICE[entry.priority], holds=place.descriptor)
+        agent = await AgentProcess.start(
+            entry.job, nice=_NICE[entry.priority], holds=place.descriptor, editor=self._editor
+        )
         try:
             async for event in agent.events():
                 if isinstance(event, Done | Died):

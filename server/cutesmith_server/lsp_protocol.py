@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from lsprotocol import types
@@ -12,6 +13,15 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from cutesmith_server import protocol
+
+
+@dataclass(frozen=True)
+class PlainAnswer:
+    """An answer to a request of ours, as JSON: what a model passes to a tool may have names that no tuple can have."""
+
+    jsonrpc: str
+    id: Any
+    result: Any = None
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,11 @@ class CuteSmithProtocol(LanguageServerProtocol):
                 answer = self._send_response if "method" in data else self._handle_response
                 answer(number, error=error.to_response_error())
             raise
+
+    @lru_cache  # as pygls has it: there is one protocol in a process  # noqa: B019
+    def get_result_type(self, method: str) -> type[Any] | None:
+        """As pygls does, for requests of LSP's own."""
+        return PlainAnswer if method in protocol.CLIENT_REQUESTS else super().get_result_type(method)
 
     def handle_message(self, message: Any) -> None:
         """As pygls does, which leaves requests after a shutdown without an answer."""

@@ -56,7 +56,10 @@ MODULES = "cutesmith/modules"
 PROPOSAL = "cutesmith/proposal"
 REPORT = "cutesmith/report"
 CLASS_REQUESTS = (PROPOSAL, REPORT)  # with one {"uri", "class"} as their params
-METHODS = (JOBS, JOB_CHANGED, MODULES, *CLASS_REQUESTS)
+LANGUAGE_MODEL = "cutesmith/languageModel"
+CHAT = "cutesmith/chat"
+CLIENT_REQUESTS = (LANGUAGE_MODEL, CHAT)  # that the server makes, of a client with the capability
+METHODS = (JOBS, JOB_CHANGED, MODULES, *CLASS_REQUESTS, *CLIENT_REQUESTS)
 SERVER_STATUS = "experimental/serverStatus"  # as rust-analyzer has it
 
 SETTINGS = (
@@ -68,6 +71,7 @@ SETTINGS = (
     "watchMinutes",
     "confirmEdits",
     "askModel",
+    "modelProvider",
     "trusted",
 )
 

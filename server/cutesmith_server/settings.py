@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from cutesmith_agent.archs import ARCHS
+from cutesmith_agent.llm.settings import Provider
 
 Device = Literal["auto", "cuda", "emulated", "none"]
 Watch = Literal["off", "marked", "all"]
@@ -26,6 +27,7 @@ class Settings:
     watch_minutes: float = 10.0
     confirm_edits: bool = False
     ask_model: bool = True
+    model_provider: Provider = "anthropic"
 
 
 @dataclass(frozen=True)
@@ -130,5 +132,6 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "watch_minutes": _minutes,
     "confirm_edits": _truth,
     "ask_model": _truth,
+    "model_provider": _one_of(get_args(Provider)),
 }
-_EDITORS_OWN = ("trusted", "serverCommand", "trace")  # read elsewhere, or the extension's own
+_EDITORS_OWN = ("trusted", "serverCommand", "editorModel", "trace")  # read elsewhere, or the extension's own

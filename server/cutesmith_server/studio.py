@@ -16,6 +16,7 @@ from cutesmith_server.client import Client
 from cutesmith_server.configuration import Configuration
 from cutesmith_server.documents import Document, Documents, Text
 from cutesmith_server.drift import drift_of
+from cutesmith_server.editor_models import EditorModels
 from cutesmith_server.errors import RefusedError
 from cutesmith_server.job_events import JobEvents
 from cutesmith_server.job_logs import JobLogs
@@ -52,7 +53,7 @@ class Studio:
         self.client = Client(server)
         self.documents = Documents()
         self.configuration = Configuration(self.client.refuse)
-        self.jobs = Supervisor(JobEvents(self))
+        self.jobs = Supervisor(JobEvents(self), editor=EditorModels(self.client).answer)
         self.bars = ProgressBars(server, self.client)
         self.spent = Spent()
         self.logs = JobLogs()
