@@ -10,6 +10,7 @@ import {
 } from 'vscode-languageclient/node';
 import type { Log } from './log';
 import { errorText } from './log';
+import { offerLanguageModels } from './model/languageModels';
 import { answersOf, questionIn } from './model/questions';
 import { type ClassRef, ServerCommand, type ServerOptions } from './protocol';
 import type { ServerProcess } from './serverProcess';
@@ -86,6 +87,7 @@ export function createClient(process: ServerProcess, options: ServerOptions, log
     log,
   );
   client.onRequest(ShowMessageRequest.type, askInDialog);
+  offerLanguageModels(client, log);
   return client;
 }
 

@@ -41,6 +41,12 @@ export const PROPOSAL_REQUEST = 'cutesmith/proposal';
 /** Request: a `ClassRef`, answered with a `KernelReport`, or null where no candidate was tried. */
 export const REPORT_REQUEST = 'cutesmith/report';
 
+/** Request of the server: `{}`, answered with the `EditorModel` that would be asked. */
+export const LANGUAGE_MODEL_REQUEST = 'cutesmith/languageModel';
+
+/** Request of the server: a `ChatRequest`, answered with a `ChatAnswer`. An error's `data` is a `ChatRefusal`. */
+export const CHAT_REQUEST = 'cutesmith/chat';
+
 /** A module class: `class` is its qualified name within the file. */
 export interface ClassRef {
   readonly uri: string;
@@ -118,6 +124,47 @@ export interface KernelReport {
   readonly source: string | null;
 }
 
+/** A language model of the editor: its name, `vendor/id`, and who provides it. */
+export interface EditorModel {
+  readonly name: string;
+  readonly provider: string;
+}
+
+/** A form that a model's answer may have, with a JSON schema. */
+export interface ChatTool {
+  readonly name: string;
+  readonly description: string;
+  readonly input_schema: object;
+}
+
+/** One question for a model. `maxTokens`: how long the answer may be. */
+export interface ChatRequest {
+  readonly model: string;
+  readonly system: string;
+  readonly user: string;
+  readonly tools: readonly ChatTool[];
+  readonly maxTokens: number;
+}
+
+/** A tool that a model called, with the JSON value it passed. */
+export interface ToolUse {
+  readonly name: string;
+  readonly input: unknown;
+}
+
+/** `usage`: tokens, as the model's provider counts them. `problem`: why the answer is not whole, after "the answer". */
+export interface ChatAnswer {
+  readonly text: string;
+  readonly calls: readonly ToolUse[];
+  readonly usage: { readonly input: number; readonly output: number };
+  readonly problem: string | null;
+}
+
+/** `mayCost`: the model may have begun to work on what it was asked. */
+export interface ChatRefusal {
+  readonly mayCost: boolean;
+}
+
 /**
  * `initializationOptions`, and the `cutesmith` section of the configuration. What the user did not set is left out: the
  * project's pyproject.toml may say it, and the server has the defaults.
@@ -131,5 +178,6 @@ export interface ServerOptions {
   readonly watchMinutes?: number;
   readonly confirmEdits?: boolean;
   readonly askModel?: boolean;
+  readonly modelProvider?: string;
   readonly trusted?: boolean;
 }

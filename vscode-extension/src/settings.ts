@@ -18,6 +18,7 @@ const SERVER_SETTINGS = [
   'watchMinutes',
   'confirmEdits',
   'askModel',
+  'modelProvider',
 ] as const;
 
 /** Settings that decide which process runs; a change of them restarts the server. */

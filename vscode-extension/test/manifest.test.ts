@@ -4,8 +4,10 @@ import { test } from 'node:test';
 import { FILTERS } from '../src/kernels/rows';
 import { CLASS_COMMANDS, PaletteCommand, REVIEW_COMMANDS, ROW_COMMANDS, ViewCommand } from '../src/paletteCommands';
 import {
+  CHAT_REQUEST,
   JOB_CHANGED,
   JOBS_REQUEST,
+  LANGUAGE_MODEL_REQUEST,
   MODULES_REQUEST,
   PROPOSAL_REQUEST,
   REPORT_REQUEST,
@@ -27,7 +29,15 @@ interface Manifest {
 }
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest;
-const METHODS = [JOBS_REQUEST, JOB_CHANGED, MODULES_REQUEST, PROPOSAL_REQUEST, REPORT_REQUEST];
+const METHODS = [
+  JOBS_REQUEST,
+  JOB_CHANGED,
+  MODULES_REQUEST,
+  PROPOSAL_REQUEST,
+  REPORT_REQUEST,
+  LANGUAGE_MODEL_REQUEST,
+  CHAT_REQUEST,
+];
 const contributed = manifest.contributes.commands.map((each) => each.command);
 const serverProtocol = readFileSync('../server/cutesmith_server/protocol.py', 'utf8');
 
@@ -83,6 +93,8 @@ test('what decides which program runs, and whether models are asked, is restrict
     'cutesmith.interpreter',
     'cutesmith.serverCommand',
     'cutesmith.askModel',
+    'cutesmith.modelProvider',
+    'cutesmith.editorModel',
   ]);
 });
 
@@ -96,6 +108,7 @@ test('the settings the server reads are contributed', () => {
     watchMinutes: 10,
     confirmEdits: false,
     askModel: true,
+    modelProvider: 'anthropic',
     trusted: false,
   };
   for (const name of Object.keys(sent).filter((each) => each !== 'trusted')) {

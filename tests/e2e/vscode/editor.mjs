@@ -22,7 +22,6 @@ const QUIET_SETTINGS = {
   'extensions.autoUpdate': false,
   'extensions.autoCheckUpdates': false,
   'extensions.ignoreRecommendations': true,
-  'chat.disableAIFeatures': true,
   'editor.minimap.enabled': false,
   'explorer.autoReveal': false,
   'git.enabled': false,
@@ -41,14 +40,15 @@ const CHROMIUM_FLAGS = [
 
 export class Editor {
   /** Its own files go into `folder`. `settings` are those of the machine. */
-  constructor({ folder, log, settings, trusted }) {
+  constructor({ folder, log, settings, trusted, ai }) {
     this.data = join(folder, 'data');
     this.extensions = join(folder, 'extensions');
     this.log = log;
     this.config = join(folder, 'config.yaml');
     this.env = serverEnvironment(folder);
     writeFileSync(this.config, 'auth: none\n');
-    this.#writeSettings('User', { ...QUIET_SETTINGS, 'security.workspace.trust.enabled': !trusted });
+    const own = { 'security.workspace.trust.enabled': !trusted, 'chat.disableAIFeatures': !ai };
+    this.#writeSettings('User', { ...QUIET_SETTINGS, ...own });
     this.#writeSettings('Machine', settings);
   }
 

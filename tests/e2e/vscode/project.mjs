@@ -48,10 +48,10 @@ export class Project {
     return readFileSync(this.path(file), 'utf8');
   }
 
-  /** VS Code with the packaged extension and `more` packages, on a file of the project. */
-  async openEditor(file, settings, { trusted = false, more = [] } = {}) {
+  /** VS Code with the packaged extension and `more` packages, on a file of the project; `ai`: with its language models. */
+  async openEditor(file, settings, { trusted = false, more = [], ai = false } = {}) {
     const log = join(E2E_OUTPUT, `${this.name}-code-server.log`);
-    this.editor = new Editor({ folder: this.folder, log, settings, trusted });
+    this.editor = new Editor({ folder: this.folder, log, settings, trusted, ai });
     await this.editor.start(this.workspace, [E2E_VSIX, ...more]);
     await this.editor.browse(file);
     return this.editor;

@@ -48,7 +48,7 @@ dpkg -s chromium fonts-dejavu-core >/dev/null 2>&1 || install_browser
 rm -rf "$E2E_OUTPUT"
 mkdir -p "$E2E_OUTPUT"
 scenarios=${*:-main_job trust server_life python_extension}
-[ "$scenarios" = all ] && scenarios="main_job kernels_view report first_minute model failing trust server_life python_extension"
+[ "$scenarios" = all ] && scenarios="main_job kernels_view report first_minute model editor_model failing trust server_life python_extension"
 for scenario in $scenarios; do
   echo "e2e: $scenario"
   # A browser on a busy machine can miss a moment: a scenario that fails gets one more try, and both are shown.
