@@ -88,10 +88,7 @@ def emit(windows: Windows, schedule: ImplicitSchedule, name: str) -> tuple[Kerne
         f"of_{a.gmem} = {a.gmem}[0, channel, 0, 0, 0].to(cutlass.Float32)" for a in finish.operands if _of_a_channel(a)
     )
     one = schedule.parts == 1
-    piece = placed(text.ONE_PART if one else text.PIECE, "{release}", "" if schedule.is_kept else text.RELEASE)
-    kernel = placed(text.KERNEL, "{loops}", text.ONCE if schedule.is_kept else text.EVERY_TIME)
-    kernel = placed(placed(kernel, "{fill}", text.FILL), "{again}", text.AGAIN if schedule.is_kept else "")
-    kernel = placed(kernel, "{states}", text.ADDING if one else text.PARTIAL)
+    kernel = _kernel(schedule)
     pieces = (
         text.IMPORTS,
         "\n".join(_geometry(schedule)) + text.DERIVED.rstrip(),
@@ -102,11 +99,22 @@ def emit(windows: Windows, schedule: ImplicitSchedule, name: str) -> tuple[Kerne
         placed(implicit_parts.LOAD, "{store}", implicit_parts.TO_ONE if one else implicit_parts.TO_PARTS),
         text.OPERANDS,
         placed(text.FINISH, "{of_channel}", of_channel),
-        placed(kernel, "{piece}", piece),
+        kernel,
         "\n".join(_host(windows, finish, name)),
     )
     lines = [line for piece in pieces for line in (*_filled(piece, words), "")]
     return KernelText(tuple(lines[:-1]), windows.tensors), str(schedule.workspace)
+
+
+def _kernel(schedule: ImplicitSchedule) -> str:
+    one, kept = schedule.parts == 1, schedule.is_kept
+    fill_next = "" if kept else placed(text.FILL_NEXT, "{fill}", text.FILL.replace("{number}", "next_piece"))
+    once = placed(text.FILL_ONCE, "{fill}", text.FILL.replace("{number}", "piece"))
+    start = once if kept else placed(text.FILL_FIRST, "{fill_next}", fill_next)
+    piece = placed(text.ONE_PART if one else text.PIECE, "{release}", "" if kept else text.RELEASE)
+    kernel = placed(text.KERNEL, "{piece}", placed(piece, "{fill_next}", fill_next))
+    kernel = placed(placed(kernel, "{start}", start), "{again}", text.AGAIN if kept else "")
+    return placed(kernel, "{states}", text.ADDING if one else text.PARTIAL)
 
 
 def _words(windows: Windows, finish: Finish, schedule: ImplicitSchedule, name: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 A block keeps the input that a tile of positions needs in shared memory as fp16 parts, eight channels of a place side by
 side. There an element of the kernel is a shift: the matrix that tensor cores multiply is the same memory, seen from
-another start. One warp copies the weight's parts, which a kernel before has written in the order of their use.
+another start. A thread copies the weight's parts in bulk, which a kernel before has written in the order of their use.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from cutlass.utils import hopper_helpers
 """
 
 DERIVED = """
-CONSUMERS = 128 * (TILE_Z * TILE_Y * TILE_X // 64)  # threads: a warpgroup for 8 x 8 positions
+THREADS = 128 * (TILE_Z * TILE_Y * TILE_X // 64)  # of a block: a warpgroup for 8 x 8 positions
 HALO_Z, HALO_Y, HALO_X = TILE_Z + REACH_Z - 1, TILE_Y + REACH_Y - 1, TILE_X + REACH_X - 1
 HALO = HALO_Z * HALO_Y * HALO_X  # places of the input that a tile's windows cover
 EIGHTS = ROUND * ROUNDS  # of channels
 SLAB = EIGHTS // SLABS
-ITEMS = -(-SLAB * HALO // CONSUMERS)  # eights of channels of a place that a thread reads at a time
+ITEMS = -(-SLAB * HALO // THREADS)  # eights of channels of a place that a thread reads at a time
 CHANNEL_TILES = -(-OUT_CHANNELS // TILE_N)
 # By phase: elements of the kernel, and their places in the halo.
 TAPS = tuple(
@@ -161,64 +161,69 @@ def {name}_kernel(
     warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     smem = cutlass.memory.SmemAllocator()
     barriers = smem.allocate_array(cutlass.Int64, 2 * STAGES)
-    peaks = smem.allocate_tensor(cutlass.Int32, cute.make_layout(CONSUMERS // 32), 16)
+    peaks = smem.allocate_tensor(cutlass.Int32, cute.make_layout(THREADS // 32), 16)
     stages = smem.allocate_tensor(cutlass.Float16, cute.make_layout((8, TILE_N, 2 * STEPS, PARTS, STAGES)), 128)
     halo = smem.allocate_tensor(cutlass.Float16, cute.make_layout((8, HALO, EIGHTS, PARTS)), 128)
     pipe = pipeline.PipelineTmaAsync.create(
         barrier_storage=barriers,
         num_stages=STAGES,
         producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
-        consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, CONSUMERS // 32),
+        consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, THREADS // 32),
         tx_count=2 * PIECE_VALUES,
     )
-    if warp == CONSUMERS // 32:
-        copy = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cutlass.Float16, num_bits_per_copy=16 * PIECE_VALUES)
-        filling = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, STAGES)
-        {loops}
-    else:
-        thread = mma.get_slice(tidx % 128)
-        places = thread.partition_C(cute.make_identity_tensor((64, TILE_N)))
-        total = cute.make_rmem_tensor(places.shape, cutlass.Float32)
-        {states}
-        group = warp // 4  # the warpgroup's place in the tile
-        own_x, own_y = group % (TILE_X // 8) * 8, group // (TILE_X // 8) % (TILE_Y // 8) * 8
-        own_z = group // (TILE_X // 8 * (TILE_Y // 8))
-        corner = (own_z * HALO_Y + own_y) * HALO_X + own_x
-        reading = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
-        for work in cutlass.range(block, works, blocks, unroll=1):
-            n, z, y, x = tile_of(work)
-            undo = load_halo(source, halo, peaks, tidx, n, z + START_Z, y + START_Y, x + START_X)
-            {again}
-            for phase in cutlass.range_constexpr(len(TAPS)):
-                total.fill(0.0)
-                for step in cutlass.range(ROUNDS, unroll=1):
-                    for piece in cutlass.range_constexpr(PIECES[phase]):
-                        {piece}
-                finish(total, places, undo, phase, n, z + own_z, y + own_y, x + own_x, tile * TILE_N, {tensors})
-"""
-
-ONCE = """
-if block < works:
-    for piece in cutlass.range(ALL_PIECES, unroll=1):
-        {fill}
-"""
-
-EVERY_TIME = """
-for work in cutlass.range(block, works, blocks, unroll=1):
-    for piece in cutlass.range(ALL_PIECES, unroll=1):
-        {fill}
-pipe.producer_tail(filling)
+    copy = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cutlass.Float16, num_bits_per_copy=16 * PIECE_VALUES)
+    filling = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, STAGES)
+    reading = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
+    {start}
+    thread = mma.get_slice(tidx % 128)
+    places = thread.partition_C(cute.make_identity_tensor((64, TILE_N)))
+    total = cute.make_rmem_tensor(places.shape, cutlass.Float32)
+    {states}
+    group = warp // 4  # the warpgroup's place in the tile
+    own_x, own_y = group % (TILE_X // 8) * 8, group // (TILE_X // 8) % (TILE_Y // 8) * 8
+    own_z = group // (TILE_X // 8 * (TILE_Y // 8))
+    corner = (own_z * HALO_Y + own_y) * HALO_X + own_x
+    for work in cutlass.range(block, works, blocks, unroll=1):
+        n, z, y, x = tile_of(work)
+        undo = load_halo(source, halo, peaks, tidx, n, z + START_Z, y + START_Y, x + START_X)
+        {again}
+        for phase in cutlass.range_constexpr(len(TAPS)):
+            total.fill(0.0)
+            for step in cutlass.range(ROUNDS, unroll=1):
+                for piece in cutlass.range_constexpr(PIECES[phase]):
+                    {piece}
+            finish(total, places, undo, phase, n, z + own_z, y + own_y, x + own_x, tile * TILE_N, {tensors})
 """
 
 FILL = """
 pipe.producer_acquire(filling)
 full = pipe.producer_get_barrier(filling)
 with cute.arch.elect_one():
-    given = cute.group_modes(parts[None, None, None, None, piece, tile], 0, 4)
+    given = cute.group_modes(parts[None, None, None, None, {number}, tile], 0, 4)
     kept = cute.group_modes(stages[None, None, None, None, filling.index], 0, 4)
     cute.copy(copy, given, kept, mbar_ptr=full)
-pipe.producer_commit(filling)
+"""
+
+FILL_ONCE = """
+if warp == 0:
+    for piece in cutlass.range(ALL_PIECES, unroll=1):
+        {fill}
+        filling.advance()
+"""
+
+FILL_FIRST = """
+left = ALL_PIECES * cute.ceil_div(works - block, blocks)  # pieces to copy, for all of the block's tiles
+next_piece = cutlass.Int32(0)
+for _ in cutlass.range_constexpr(STAGES - 1):
+    {fill_next}
+"""
+
+FILL_NEXT = """
+if (warp == 0) & (left > 0):
+    {fill}
 filling.advance()
+next_piece = (next_piece + 1) % ALL_PIECES
+left -= 1
 """
 
 # In the loop itself, for what it sets in `mma` would not reach the next turn from a function.
@@ -243,6 +248,7 @@ warpgroup.wait_group(0)
 {release}
 reading.advance()
 total.store(total.load() + partial.load())
+{fill_next}
 """
 
 PARTIAL = "partial = cute.make_rmem_tensor(places.shape, cutlass.Float32)"
@@ -259,6 +265,7 @@ warpgroup.commit_group()
 warpgroup.wait_group(0)
 {release}
 reading.advance()
+{fill_next}
 """
 
 ADDING = "mma.set(warpgroup.Field.ACCUMULATE, True)"
@@ -288,7 +295,7 @@ tiles = -(-POSITIONS_Z // TILE_Z) * -(-POSITIONS_Y // TILE_Y) * -(-POSITIONS_X /
 works = BATCH * tiles
 {name}_kernel(mma, parts, works, {tensors}).launch(
     grid=[min(works, -(-BLOCKS // CHANNEL_TILES)), CHANNEL_TILES, 1],
-    block=[CONSUMERS + 32, 1, 1],
+    block=[THREADS, 1, 1],
     min_blocks_per_mp=BLOCKS_PER_MP,
     preferred_smem_carveout=100,  # percent
     stream=stream,

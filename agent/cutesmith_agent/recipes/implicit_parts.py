@@ -59,7 +59,7 @@ def read(
     """A thread's values of a slab: eight channels of a place of the halo at a time; zeros outside the input."""
     values.fill(0.0)
     for i in cutlass.range_constexpr(ITEMS):
-        item = tidx + i * CONSUMERS
+        item = tidx + i * THREADS
         place, channel = item % HALO, 8 * (slab * SLAB + item // HALO)
         at_z, at_y = first_z + place // (HALO_Y * HALO_X), first_y + place // HALO_X % HALO_Y
         at_x = first_x + place % HALO_X
@@ -91,19 +91,19 @@ def load_halo(
     peak = cute.arch.warp_reduction(peak, cutlass.max)
     if tidx % 32 == 0:
         peaks[tidx // 32] = peak
-    cute.arch.barrier(barrier_id=1, number_of_threads=CONSUMERS)  # also: the tile before has been multiplied
-    for warp in cutlass.range_constexpr(CONSUMERS // 32):
+    cute.arch.sync_threads()  # also: the tile before has been multiplied
+    for warp in cutlass.range_constexpr(THREADS // 32):
         peak = cutlass.max(peak, peaks[warp])
     for slab in cutlass.range(SLABS, unroll=1):
         if cutlass.const_expr(SLABS > 1):
             read(x, values, slab, tidx, n, z, y, x_)
         for i in cutlass.range_constexpr(ITEMS):
-            item = tidx + i * CONSUMERS
+            item = tidx + i * THREADS
             if item < SLAB * HALO:
                 place, eight = item % HALO, slab * SLAB + item // HALO
                 {store}
     cute.arch.fence_proxy("async.shared", space="cta")  # wgmma sees what was written
-    cute.arch.barrier(barrier_id=1, number_of_threads=CONSUMERS)
+    cute.arch.sync_threads()
     return undo_of(peak)
 '''
 

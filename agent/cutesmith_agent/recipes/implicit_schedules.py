@@ -88,7 +88,7 @@ class ImplicitSchedule:
 
     @property
     def fits(self) -> bool:
-        registers = REGISTERS // (self.per_mp * (self.threads + 32))
+        registers = min(255, REGISTERS // (self.per_mp * self.threads))
         return self.room >= min(self.pieces, 2) and registers >= self.n * self.parts // 2 + OTHERS
 
     @property
