@@ -74,7 +74,7 @@ def tensors_of(program: Program, loads: tuple[Load, ...]) -> Tensors:
     used = {load.name for load in loads}
     arguments_first = sorted(program.graph.inputs, key=lambda i: i.position is None)
     inputs = tuple(i for i in arguments_first if i.name in used)
-    names = _names(inputs)
+    names = names_of(inputs)
     count = len(program.graph.outputs)
     outputs = tuple("y" if count == 1 else f"y{k}" for k in range(count))
     outputs = tuple(f"{o}_out" if o in names.values() else o for o in outputs)
@@ -83,7 +83,8 @@ def tensors_of(program: Program, loads: tuple[Load, ...]) -> Tensors:
     return Tensors(inputs, names, outputs, tuple(views), tuple(stores))
 
 
-def _names(inputs: tuple[GraphInput, ...]) -> dict[str, str]:
+def names_of(inputs: tuple[GraphInput, ...]) -> dict[str, str]:
+    """Python names of graph inputs, each its own."""
     names: dict[str, str] = {}
     for i in inputs:
         name = identifier((i.path or i.name).replace(".", "_"))

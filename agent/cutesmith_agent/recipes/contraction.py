@@ -42,7 +42,7 @@ def contraction_of(program: Program) -> Contraction | None:
         return None
     if len(reductions) > 1:
         raise Unsupported("no recipe covers a matrix product next to another product or reduction")
-    found = _of(program, large[0])
+    found = product_in(program, large[0])
     if found is None:
         raise Unsupported("no recipe covers a matrix product of computed values")
     return found
@@ -70,8 +70,10 @@ def _used(program: Program, loads: tuple[Load, ...]) -> set[int]:
     return {k for load in loads for k in range(program.row_factors) if load.strides[k] and program.sizes[k] > 1}
 
 
-def _of(program: Program, e: Reduce) -> Contraction | None:
-    assert isinstance(e.arg, Op)
+def product_in(program: Program, e: Reduce) -> Contraction | None:
+    """A sum of products of two loads; None where either is computed, or a dimension belongs to neither."""
+    if not isinstance(e.arg, Op) or e.arg.name != "mul":
+        return None
     left, right = e.arg.args
     if not isinstance(left, Load) or not isinstance(right, Load):
         return None

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from cutesmith_evaluator.types import Graph
 
-from . import implicit, product, turned
+from . import attention, implicit, product, turned
+from .attention_views import views_of as attention_views
 from .contract import Target, Unsupported
 from .library import Call, without_library
 from .lowering import Program, lower
@@ -40,6 +41,8 @@ class Kernel:
 def kernels_of(graph: Graph, target: Target, name: str, *, alone: bool = False) -> tuple[Kernel, ...]:
     """Best guess first; `alone`: a convolution's bias may be all. Raises Unsupported where no kernel computes it."""
     graph = without_singles(graph)
+    if attending := _attention(graph, target, name):
+        return attending
     if kept := _triangles(graph, target, name):
         return kept
     found = convolution_kernels(graph, target, name)
@@ -51,6 +54,17 @@ def kernels_of(graph: Graph, target: Target, name: str, *, alone: bool = False) 
     if not found:
         raise Unsupported("no recipe covers windows of what is computed here")
     return found
+
+
+def _attention(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:
+    try:
+        views = attention_views(graph)
+    except Unsupported:
+        return ()
+    if views is None:
+        return ()
+    program = attention.program_of(views)
+    return tuple(Kernel(program, (), variant) for variant in attention.variants(views, name, target))
 
 
 def _triangles(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:

@@ -176,10 +176,10 @@ class Lowerer:
             raise Unsupported(f"no recipe covers {node.op} with these arguments ({error})", line=node.line) from error
 
 
-def lower(graph: Graph) -> Program:
-    """Expressions for every output, or `Unsupported` naming the op."""
+def lower(graph: Graph, *, wide: bool = False) -> Program:
+    """Expressions for every output, or `Unsupported` naming the op. `wide`: no kernel stores what lies between."""
     graph = with_exclusive_scans(graph)
-    _check_dtypes(graph)
+    _check_dtypes(graph, wide=wide)
     shape = geometry(graph)
     space = shape.space
     for _ in range(32):
@@ -192,7 +192,7 @@ def lower(graph: Graph) -> Program:
     raise Unsupported("no recipe covers a chain of this many reshapes")
 
 
-def _check_dtypes(graph: Graph) -> None:
+def _check_dtypes(graph: Graph, *, wide: bool) -> None:
     for i in graph.inputs:
         if i.spec.dtype not in (*FLOATS, "bool") and not (i.spec.dtype == "int64" and is_index(graph, i.name)):
             raise Unsupported(
@@ -201,7 +201,7 @@ def _check_dtypes(graph: Graph) -> None:
             )
         if contiguous(i.spec.shape) != i.spec.strides and math.prod(i.spec.shape) > 1 and not is_result(i):
             raise Unsupported(f"input {i.name} is not contiguous: the recipes cover contiguous tensors")
-        if math.prod(i.spec.shape) >= 2**31 and not is_windowed(graph, i.name):
+        if math.prod(i.spec.shape) >= 2**31 and not (is_windowed(graph, i.name) or (wide and is_result(i))):
             raise Unsupported(f"input {i.name} has 2**31 elements or more: the recipes index with 32 bits")
         if 0 in i.spec.shape:
             raise Unsupported(f"input {i.name} has no elements: there is nothing to compute")
@@ -209,7 +209,7 @@ def _check_dtypes(graph: Graph) -> None:
         for out in n.outputs:
             if out.dtype not in (*FLOATS, "bool", "int64"):
                 raise Unsupported(f"no recipe covers {n.op} in {out.dtype}", line=n.line)
-            if math.prod(out.shape) >= 2**31:
+            if math.prod(out.shape) >= 2**31 and not wide:
                 raise Unsupported(f"{n.op} has 2**31 results or more: the recipes index with 32 bits", line=n.line)
     if not graph.outputs:
         raise Unsupported("forward returns no tensor")

@@ -36,7 +36,7 @@ def without_triangle(graph: Graph) -> tuple[Graph, Triangle] | None:
     if condition is None or other is None or kept is None or other.op != "aten.scalar_tensor.default":
         return None
     result, spec = last.args[1], last.outputs[0]
-    triangle = _triangle(nodes, condition, spec.shape[-2:])
+    triangle = triangle_of(nodes, condition, spec.shape[-2:])
     if other.args[0] != 0 or not isinstance(result, Ref) or triangle is None or output_spec(graph, result) != spec:
         return None
     return replace(graph, outputs=(result,), dynamic_dims=()), triangle
@@ -46,7 +46,7 @@ def _node(nodes: dict[str, Node], arg: Arg) -> Node | None:
     return nodes.get(arg.name) if isinstance(arg, Ref) else None
 
 
-def _triangle(nodes: dict[str, Node], condition: Node, shape: tuple[int, ...]) -> Triangle | None:
+def triangle_of(nodes: dict[str, Node], condition: Node, shape: tuple[int, ...]) -> Triangle | None:
     """Of a comparison of column - row with a number, for every row and column of this shape."""
     kind = _COMPARED.get(short_name(condition.op))
     if kind is None or len(condition.args) != 2:

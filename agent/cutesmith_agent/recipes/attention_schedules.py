@@ -1,0 +1,57 @@
+"""Schedules of attention, best guess first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .attention_views import Views
+
+SMALLEST = 99 * 1024  # bytes of shared memory that a block may have on sm_86, 89 and 120
+LARGEST = {"sm_80": 163 * 1024, "sm_90a": 227 * 1024, "sm_100a": 227 * 1024}
+WIDEST = 256  # columns of a query or a value
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Tiles of queries and of keys; each warp has `queries` / `warps` rows of scores."""
+
+    queries: int
+    keys: int
+    warps: int
+    stages: int
+
+    def constants(self) -> tuple[tuple[str, int, str], ...]:
+        return (
+            ("TILE_QUERIES", self.queries, "queries of a block"),
+            ("TILE_KEYS", self.keys, "keys that a block looks at together"),
+            ("WARPS", self.warps, "warps, each with its share of the queries"),
+            ("STAGES", self.stages, "tiles of keys and of values in shared memory"),
+        )
+
+    def shared(self, views: Views) -> int:
+        """Bytes of shared memory."""
+        depth, width = (padded(size) for size in (views.depth, views.width))
+        value = 4 if views.is_split else 2
+        return value * (self.queries * depth + self.stages * self.keys * max(depth, width)) + 1024
+
+
+_NARROW = ((128, 64, 4, 2), (64, 64, 4, 2), (128, 64, 8, 2), (128, 128, 8, 2), (64, 128, 4, 2), (128, 64, 4, 3), (64, 64, 4, 4))
+_WIDE = ((128, 64, 8, 2), (64, 64, 4, 2), (128, 64, 4, 2), (64, 32, 4, 2), (128, 32, 8, 2), (64, 64, 4, 3), (64, 64, 4, 4))
+_SPLIT = ((64, 64, 4, 2), (64, 32, 4, 2), (128, 64, 8, 2), (128, 32, 8, 2), (32, 32, 2, 2), (16, 32, 1, 2), (64, 32, 4, 3))
+
+
+def schedules(views: Views, arch: str) -> tuple[Schedule, ...]:
+    """The first fits every device from sm_80 on, the others the one asked for."""
+    shapes = _SPLIT if views.is_split else _NARROW if max(views.depth, views.width) <= 64 else _WIDE
+    made = [Schedule(*shape) for shape in shapes]
+    fitting = [each for each in made if each.shared(views) <= LARGEST.get(arch, SMALLEST)]
+    first = next((each for each in fitting if each.shared(views) <= SMALLEST), None)
+    if first is None:
+        return ()
+    useful = [each for each in fitting if each is first or each.queries <= 2 * max(views.query_count, 32)]
+    return (first, *(each for each in useful if each is not first))
+
+
+def padded(size: int) -> int:
+    """Columns in shared memory: of whole instructions."""
+    return -(-size // 16) * 16
