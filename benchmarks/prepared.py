@@ -32,7 +32,7 @@ from memory_bound import is_chosen
 from pipeline import KeptWorker, write_accepted
 from prepared_case import PreparedCase
 from records import RESULTS, append_line, environment_fields, read_lines
-from suite import Case, all_cases
+from suite import Case, all_cases, attention_cases
 
 DRAFTS = 6
 PROCESSES = 8
@@ -63,7 +63,9 @@ def chosen_cases(options: argparse.Namespace) -> list[Case]:
     if options.level2:
         cases = level2_cases(options.folder.absolute())
     else:
-        cases = tuple(case for case in all_cases() if case.name[0].isdigit() or not options.level1)
+        cases = tuple(
+            case for case in (*all_cases(), *attention_cases()) if case.name[0].isdigit() or not options.level1
+        )
     return [case for case in cases if is_chosen(case, options.only)]
 
 

@@ -1,8 +1,8 @@
 """Matrix products: every schedule's time, and errors beside eager's, in two steps as in prepared.py.
 
 `prepare FOLDER` writes the recipes' drafts for each case to FOLDER and needs no device (`--only TEXT`, repeatable;
-`--half`: the sweep in half precision; `--level2`: that level's tasks with a convolution; `--drafts N`: the first N
-of each).
+`--half`: the sweep in half precision; `--attention`: attention; `--level2`: that level's tasks with a convolution;
+`--drafts N`: the first N of each).
 `measure FOLDER RESULTS` runs on a CUDA device. Each case has a process; they compile side by side, use the device one
 at a time, and say what they are at. A schedule with which one is silent for `SILENT_S` is a hang: the case starts again
 without it. A line of RESULTS has a case's errors against float64 (rms and max, eager's and each schedule's), medians in
@@ -22,7 +22,7 @@ from queue import Empty, Queue
 from threading import Thread
 
 from product_runs import run_case
-from suite import Case, half_cases, product_cases
+from suite import Case, attention_cases, half_cases, product_cases
 
 PROCESSES = 8
 SILENT_S = 15.0  # once a case has the device
@@ -38,6 +38,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=600.0, help="after which no case begins")
     parser.add_argument("--half", action="store_true")
     parser.add_argument("--level2", action="store_true")
+    parser.add_argument("--attention", action="store_true")
     parser.add_argument("--drafts", type=int, default=99)
     options = parser.parse_args()
     folder = options.folder.absolute()
@@ -46,6 +47,7 @@ def main() -> None:
         from prepared import level2_cases
 
         cases = half_cases() if options.half else level2_cases(folder) if options.level2 else product_cases()
+        cases = attention_cases() if options.attention else cases
         prepare(folder, [case for case in cases if is_chosen(case, options.only)], options.drafts)
     elif options.results is None:
         parser.error("measure needs the file of results")

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 ACTIVATIONS = ROOT / "benchmarks" / "tasks" / "activations.py"
 SOFTMAXES = ROOT / "benchmarks" / "tasks" / "softmaxes.py"
 PRODUCTS = ROOT / "benchmarks" / "tasks" / "products.py"
+ATTENTION = ROOT / "benchmarks" / "tasks" / "attention.py"
 EXAMPLES = ROOT / "examples"
 
 Kind = Literal["pointwise", "reduction", "product"]
@@ -101,6 +102,19 @@ HALF_PRODUCTS = (  # batches, rows, depth, columns: square, of language models, 
     *((4095, 4095, 4095), (1000, 2000, 3000), (3333, 1111, 2222), (8200, 2952, 5920), (127, 511, 1023)),
     *((64, 512, 512, 512), (16, 1024, 2048, 1024), (128, 256, 128, 256), (8, 2048, 128, 2048)),
     *((256, 128, 64, 128), (32, 1024, 64, 1024)),
+)
+ATTENTIONS = (  # class, dtype, queries, keys: of language and vision models
+    ("ScaledDotProductAttention", "float16", (8, 16, 1024, 64), (8, 16, 1024, 64)),
+    ("ScaledDotProductAttention", "bfloat16", (4, 16, 2048, 128), (4, 16, 2048, 128)),
+    ("CausalAttention", "bfloat16", (2, 32, 4096, 128), (2, 8, 4096, 128)),
+    ("ScaledDotProductAttention", "float16", (16, 16, 577, 80), (16, 16, 577, 80)),
+    ("ScaledDotProductAttention", "bfloat16", (4, 8, 1024, 256), (4, 8, 1024, 256)),
+    ("WrittenAttention", "float16", (8, 12, 1024, 64), (8, 12, 1024, 64)),
+    ("WrittenCausalAttention", "bfloat16", (8, 12, 1024, 64), (8, 12, 1024, 64)),
+    ("ScaledDotProductAttention", "float32", (8, 16, 1024, 64), (8, 16, 1024, 64)),
+    ("CausalAttention", "float32", (4, 16, 2048, 128), (4, 16, 2048, 128)),
+    ("WrittenCausalAttention", "float32", (8, 12, 1024, 64), (8, 12, 1024, 64)),
+    ("ScaledDotProductAttention", "float32", (16, 16, 577, 80), (16, 16, 577, 80)),
 )
 SERVING_WIDTHS = (4096, 11008)
 DTYPES = {"fp32": "torch.float32", "bf16": "torch.bfloat16"}
@@ -207,6 +221,18 @@ def half_cases() -> tuple[Case, ...]:
             layer = _linear(f"layer {about}", "LinearGELU", m, depth, n)
             made.append(replace(layer, constants=layer.constants | {"DTYPE": f"torch.{dtype}"}))
     return tuple(made)
+
+
+def attention_cases() -> tuple[Case, ...]:
+    """Task 97 of level 1, then attention of models."""
+    task = Case("97 ScaledDotProductAttention", ATTENTION, "ScaledDotProductAttention", "product")
+    return (task, *(_attention(*each) for each in ATTENTIONS))
+
+
+def _attention(name: str, dtype: str, queries: tuple[int, ...], keys: tuple[int, ...]) -> Case:
+    shapes = {"QUERIES": str(queries), "KEYS": str(keys)}
+    constants = shapes | {"DTYPE": f"torch.{dtype}", "DRAWN": "torch.randn"}
+    return Case(f"{name} {dtype} {' × '.join(map(str, queries))}", ATTENTION, name, "product", constants)
 
 
 def _linear(case: str, name: str, rows: int, in_features: int, out_features: int) -> Case:

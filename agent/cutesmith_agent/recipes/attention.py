@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from . import attention_split, attention_text, product_split
+from . import attention_fetch, attention_split, attention_text, product_split
 from .accesses import Tensors, cute_type, pointer, tensors_of
 from .attention_schedules import WIDEST, Schedule, schedules
 from .attention_views import View, Views
@@ -83,8 +83,8 @@ def emit(views: Views, name: str) -> KernelText:
     pieces = (
         attention_text.IMPORTS + _numbers(views, scale),
         *((_splitting(),) if views.is_split else ()),
-        attention_text.FETCH,
-        attention_text.BRING,
+        attention_fetch.FETCH,
+        attention_fetch.BRING,
         "\n".join(epilogue),
         _mask(views, is_computed=scale is None),
         _softmax(views),
@@ -125,7 +125,11 @@ def _tensors_of_scores(views: Views) -> Tensors:
 
 def _numbers(views: Views, scale: float | None) -> str:
     """What the kernel knows when it is compiled."""
-    own = (("QUERIES", views.queries, views.depth), ("KEYS", views.keys, views.depth), ("VALUES", views.values, views.width))
+    own = (
+        ("QUERIES", views.queries, views.depth),
+        ("KEYS", views.keys, views.depth),
+        ("VALUES", views.values, views.width),
+    )
     wide = ("vector > 1" if view.has_wide_lines(columns) else "False" for _, view, columns in own)
     result = views.result
     at = (views.width, result.line, *(stride for _, stride in result.batch.pairs))
@@ -135,7 +139,7 @@ def _numbers(views: Views, scale: float | None) -> str:
         *(f"WIDE_{name} = {text}" for (name, _, _), text in zip(own, wide, strict=True)),
         f"PAIR = {pair}  # results of an access",
         f"LOG2_STEP = {number!r}  # from a score to the logarithm of its weight to the base 2",
-        f"WEIGHT_STEP = {'2.0**-14' if views.is_split else '1.0'}  # what one more in a weight for tensor cores stands for",
+        f"WEIGHT_STEP = {'2.0**-14' if views.is_split else '1.0'}  # of weights as tensor cores take them",
         *(("LINES_PER_BLOCK = 256 // SPLIT_THREADS",) if views.is_split else ()),
     )
     return "\n".join((*lines, ""))
@@ -168,7 +172,9 @@ def _mask(views: Views, *, is_computed: bool) -> str:
 
 def _plain(views: Views, *, is_computed: bool) -> str:
     score = _score(views, "score", "query", "key") if is_computed else ""
-    causal = "if key - query > DIAGONAL:\n    score = -cutlass.Float32.inf" if views.attention.diagonal is not None else ""
+    causal = (
+        "if key - query > DIAGONAL:\n    score = -cutlass.Float32.inf" if views.attention.diagonal is not None else ""
+    )
     return placed(attention_split.PLAIN, "{mask}", "\n".join(filter(None, (score, causal))))
 
 
@@ -184,7 +190,9 @@ def _kernel(views: Views, *, is_computed: bool) -> str:
         "{sums}": attention_split.SUMS if is_split else attention_text.HALF_SUMS,
         "{safe}": attention_text.SAFE if views.attention.is_safe else "",
         "{finish}": attention_split.FINISH if is_split else attention_text.HALF_FINISH,
-        "{split_parameters}": "\n".join(f"{each}: cute.Tensor," for each in attention_split.TENSORS) if is_split else "",
+        "{split_parameters}": "\n".join(f"{each}: cute.Tensor," for each in attention_split.TENSORS)
+        if is_split
+        else "",
     }
     text = attention_text.KERNEL
     for mark, block in blocks.items():

@@ -33,15 +33,17 @@ def attention_of(graph: Graph) -> Attention | None:
     """The graph's attention, if it has one softmax."""
     graph = with_causal_masks(without_sdpa(graph))
     found = [node for node in graph.nodes if short_name(node.op) in SOFTMAXES]
-    if len(found) != 1 or not isinstance(found[0].args[0], Ref):
+    if len(found) != 1:
         return None
     (softmax,) = found
+    taken = softmax.args[0]
+    assert isinstance(taken, Ref)
     spec = softmax.outputs[0]
     rank = len(spec.shape)
     if rank < 2 or softmax.args[1] not in (-1, rank - 1):
         return None
     weights = GraphInput(softmax.name, "constant", replace(spec, strides=contiguous(spec.shape)))
-    scores, diagonal = _without_causal(graph, softmax.args[0])
+    scores, diagonal = _without_causal(graph, taken)
     results = _reaching(graph, graph.outputs, softmax.name)
     return Attention(
         replace(graph, nodes=_reaching(graph, (scores,), None), outputs=(scores,), returns_tuple=False),

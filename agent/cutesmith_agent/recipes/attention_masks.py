@@ -79,7 +79,11 @@ def _other(triangle: Triangle | None) -> Triangle | None:
     """What a triangle leaves out."""
     if triangle is None:
         return None
-    return Triangle("lower", triangle.diagonal - 1) if triangle.kind == "upper" else Triangle("upper", triangle.diagonal + 1)
+    return (
+        Triangle("lower", triangle.diagonal - 1)
+        if triangle.kind == "upper"
+        else Triangle("upper", triangle.diagonal + 1)
+    )
 
 
 def _number(nodes: Nodes, value: Arg) -> float | None:

@@ -1,7 +1,7 @@
 """Attention of fp32 tensors through fp16 parts: text of a candidate file.
 
-Queries and keys are split line by line, values column by column, each by a power of two. Weights are between 0 and 1 and
-are split in registers. Sums of tensor cores go into fp32 registers after 32 products of high parts.
+Queries and keys are split line by line, values column by column, each by a power of two. Weights, between 0 and 1, are
+split in registers. Sums of tensor cores go into fp32 registers after 32 products of high parts.
 """
 
 from __future__ import annotations

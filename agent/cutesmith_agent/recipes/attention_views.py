@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from cutesmith_evaluator.types import Graph
 
@@ -92,7 +93,9 @@ def views_of(graph: Graph) -> Views | None:
     dtypes = {load.dtype for load in (inner.left, inner.right, values)}
     if len(dtypes) > 1:
         raise Unsupported(f"no recipe covers attention over tensors of {' and '.join(sorted(dtypes))}")
-    return _Meeting(graph, found, _Side(scores, scores.stores[0].strides), inner, _Side(results, weights.strides), values).views()
+    return _Meeting(
+        graph, found, _Side(scores, scores.stores[0].strides), inner, _Side(results, weights.strides), values
+    ).views()
 
 
 def _product(program: Program, *, alone: bool) -> Contraction:
@@ -122,7 +125,7 @@ class _Side:
     def stride(self, at: Load | Store, dim: Dim) -> int:
         """From one element to the next along a dimension of the weights."""
         for k, (size, stride) in enumerate(zip(self.program.sizes, self.strides, strict=True)):
-            if stride and stride <= dim.stride < stride * size:
+            if dim.size > 1 and stride and stride <= dim.stride < stride * size:
                 return at.strides[k] * (dim.stride // stride)
         return 0
 
@@ -178,9 +181,13 @@ class _Meeting:
                 self._width(self.values).inner[1],
                 modes(self.values, batch),
             ),
-            result=View(tensors.stores[0], self.results.stride(store, query), self._width(store).inner[1], modes(store, batch)),
+            result=View(
+                tensors.stores[0], self.results.stride(store, query), self._width(store).inner[1], modes(store, batch)
+            ),
             masks=tuple(
-                of_scores(a.load, query, self.scores.stride(a.load, key)) for a in tensors.loads if a.load and a.load not in own
+                of_scores(a.load, query, self.scores.stride(a.load, key))
+                for a in tensors.loads
+                if a.load and a.load not in own
             ),
             tensors=tensors,
             query_count=query.size,
@@ -191,7 +198,7 @@ class _Meeting:
         )
 
     def _joined(self, dims: list[Dim]) -> list[Dim]:
-        """Dimensions, innermost first, that every tensor goes through as one; a causal mask counts queries of a head."""
+        """Dimensions, innermost first, that each tensor goes through as one; a causal mask counts a head's queries."""
         count, keys = self.attention.weights.spec.shape[-2:]
         ends = {keys} | ({keys * count} if self.attention.diagonal is not None else set())
         joined: list[Dim] = []
@@ -206,7 +213,9 @@ class _Meeting:
         """Whether every tensor has the outer dimension's next element where the inner one ends."""
         of_scores = [(self.scores, load) for load in loads_of((self.scores.program.stores[0].expr,))]
         of_results = [(self.results, at) for at in (self.values, self.results.program.stores[0])]
-        return all(side.stride(at, outer) == side.stride(at, inner) * inner.size for side, at in (*of_scores, *of_results))
+        return all(
+            side.stride(at, outer) == side.stride(at, inner) * inner.size for side, at in (*of_scores, *of_results)
+        )
 
     def _is_of_queries(self, dim: Dim) -> bool:
         """Whether one side of the product alone, and no value, depends on the dimension."""
@@ -233,9 +242,7 @@ class _Meeting:
         names = names_of(inputs)
         outputs = tuple(f"{out}_out" if out in names.values() else out for out in ("y",))
         named = tuple(
-            replace(a, param=f"m{camel(names[a.load.name])}")
-            for a in (*one.loads, *other.loads)
-            if a.load is not None
+            replace(a, param=f"m{camel(names[a.load.name])}") for a in (*one.loads, *other.loads) if a.load is not None
         )
         stores = tuple(replace(a, param=f"m{camel(outputs[0])}") for a in other.stores)
         return Tensors(inputs, names, outputs, named, stores)
@@ -244,9 +251,9 @@ class _Meeting:
 def _common(one: list[Dim], other: list[Dim]) -> list[Dim]:
     """Dimensions, innermost first, of which those of both lists are made."""
     cuts = sorted({at for dim in (*one, *other) for at in (dim.stride, dim.stride * dim.size)})
-    if any(high % low for low, high in zip(cuts, cuts[1:], strict=False)):
+    if any(high % low for low, high in pairwise(cuts)):
         raise Unsupported("no recipe covers attention whose heads do not line up")
-    return [Dim(high // low, low) for low, high in zip(cuts, cuts[1:], strict=False)]
+    return [Dim(high // low, low) for low, high in pairwise(cuts)]
 
 
 def _only(dims: list[Dim], otherwise: Dim) -> Dim:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from cutesmith_evaluator.types import Graph, GraphInput, Node, Ref, TensorSpec
 
+from .attention_graph import without_sdpa
 from .contract import Target, Unsupported
 from .kernels import Kernel, convolution_kernels, kernels_of
 from .library import Call
@@ -23,7 +24,7 @@ Step = tuple[GraphInput | None, tuple[Kernel, ...]]  # what later ones read of i
 
 def chains_of(graph: Graph, target: Target, name: str) -> Iterator[Chain]:
     """Best guess first. Raises Unsupported where no cut helps."""
-    steps = _cut(graph, target, name, MOST_KERNELS)
+    steps = _cut(without_sdpa(graph), target, name, MOST_KERNELS)
     if steps is None:
         raise Unsupported("no recipe covers the graph in parts")
     yield from _chains(steps)

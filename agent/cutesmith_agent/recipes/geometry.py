@@ -34,14 +34,15 @@ class Geometry:
         return not self.columns or math.prod(shape) == math.prod(self.rows) * math.prod(self.columns)
 
 
-def geometry(graph: Graph) -> Geometry:
-    """That of the first reduction that leaves rows, else of the first; the largest output's sizes if they say more."""
+def geometry(graph: Graph, *, of_output: bool = False) -> Geometry:
+    """That of the first reduction that leaves rows, else of the first; the largest output's sizes if they say more.
+    `of_output`: a product's rows are the output's dimensions, through whatever views it came there."""
     largest = max((output_spec(graph, r).shape for r in graph.outputs), key=math.prod)
     found = [n for n in graph.nodes if short_name(n.op) in REDUCTIONS or short_name(n.op) in PRODUCTS]
     if not found:
         return _as_stored(graph, largest)
     if short_name(found[0].op) in PRODUCTS:
-        return _of_product(graph, found[0])
+        return _of_product(graph, found[0], largest if of_output else None)
     found = [n for n in found if short_name(n.op) in REDUCTIONS]
     node = next((n for n in found if not _is_over_all(graph, n)), found[0])
     shape, reduced = natural_shape(node, _reduced_spec(graph, node).shape)
@@ -62,12 +63,12 @@ def _is_over_all(graph: Graph, node: Node) -> bool:
     return math.prod(n for d, n in enumerate(shape) if d not in reduced) == 1
 
 
-def _of_product(graph: Graph, node: Node) -> Geometry:
+def _of_product(graph: Graph, node: Node, output: tuple[int, ...] | None) -> Geometry:
     """A row per element of the product, the shared dimension as its columns."""
     depth = output_spec(graph, factors(node)[0]).shape[-1]
     if depth == 1:
         raise Unsupported(f"{node.op} runs over a single element: there is nothing to add up", line=node.line)
-    return _in_place(node.outputs[0].shape, (depth,))
+    return _in_place(output or node.outputs[0].shape, (depth,))
 
 
 def _in_place(rows: tuple[int, ...], columns: tuple[int, ...]) -> Geometry:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from cutesmith_evaluator.types import Graph
 
 from . import attention, implicit, product, turned
+from .attention_graph import without_sdpa
 from .attention_views import views_of as attention_views
 from .contract import Target, Unsupported
 from .library import Call, without_library
@@ -43,6 +44,7 @@ def kernels_of(graph: Graph, target: Target, name: str, *, alone: bool = False) 
     graph = without_singles(graph)
     if attending := _attention(graph, target, name):
         return attending
+    graph = without_sdpa(graph)
     if kept := _triangles(graph, target, name):
         return kept
     found = convolution_kernels(graph, target, name)

@@ -177,10 +177,11 @@ class Lowerer:
 
 
 def lower(graph: Graph, *, wide: bool = False) -> Program:
-    """Expressions for every output, or `Unsupported` naming the op. `wide`: no kernel stores what lies between."""
+    """Expressions for every output, or `Unsupported` naming the op. `wide`: of a part of a kernel, which stores none of
+    what lies between; rows are those of the output."""
     graph = with_exclusive_scans(graph)
     _check_dtypes(graph, wide=wide)
-    shape = geometry(graph)
+    shape = geometry(graph, of_output=wide)
     space = shape.space
     for _ in range(32):
         try:

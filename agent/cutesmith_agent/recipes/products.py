@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cutesmith_evaluator.types import Arg, Node, Ref
 
 from .contract import Unsupported
-from .ir import Expr
+from .ir import Builder, Const, Expr, Op
 from .space import Index
 
 if TYPE_CHECKING:
@@ -44,7 +44,21 @@ def _sum(lowerer: Lowerer, node: Node, index: tuple[Index, ...], *, by_rows: boo
     other = lowerer.operand(b, right[len(right) - rank_b :])
     assert isinstance(left, Expr)
     assert isinstance(other, Expr)
-    return lowerer.builder.reduce("sum", lowerer.builder.op("mul", left, other))
+    return _of_scaled(lowerer.builder, left, other)
+
+
+def _of_scaled(b: Builder, left: Expr, right: Expr) -> Expr:
+    """The sum of products; numbers by which a factor is multiplied or divided come after it."""
+    scales = []
+    for _ in range(2):
+        while isinstance(left, Op) and left.name in ("mul", "div") and isinstance(left.args[1], Const):
+            scales.append((left.name, left.args[1]))
+            left = left.args[0]
+        left, right = right, left
+    total = b.reduce("sum", b.op("mul", left, right))
+    for name, scale in scales:
+        total = b.op(name, total, scale)
+    return total
 
 
 def _plain(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:

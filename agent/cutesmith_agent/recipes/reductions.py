@@ -44,6 +44,7 @@ DIMS: dict[str, Callable[[Node, int], Arg]] = {
             "max",
             "min",
             "_softmax",
+            "_safe_softmax",
             "_log_softmax",
             "var",
         ),
@@ -149,6 +150,19 @@ def _softmax(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]
     return b.op("mul", e, b.op("div", b.const(1.0), total))
 
 
+def _safe_softmax(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
+    """Zeros for a row of which every element is -Inf."""
+    _at_columns(lowerer, node, index)
+    b = lowerer.builder
+    x = _inner(lowerer, node, index)
+    top = b.reduce("max", x)
+    top = b.op("where", b.op("eq", top, b.const(-math.inf)), b.const(0.0), top)
+    total = b.reduce("sum", b.op("exp", b.op("sub", x, top)))
+    whole = b.op("where", b.op("eq", total, b.const(0.0)), b.const(1.0), total)
+    e = b.op("exp", b.op("sub", lowerer.value(source(node), index), top))
+    return b.op("mul", e, b.op("div", b.const(1.0), whole))
+
+
 def _log_softmax(lowerer: Lowerer, node: Node, output: int, index: tuple[Index, ...]) -> Expr:
     _at_columns(lowerer, node, index)
     shifted, _, total = _softmax_parts(lowerer, node, index)
@@ -215,6 +229,7 @@ REDUCTIONS: dict[str, Emit] = {
     "max": _with_index("max", "argmax"),
     "min": _with_index("min", "argmin"),
     "_softmax": _softmax,
+    "_safe_softmax": _safe_softmax,
     "_log_softmax": _log_softmax,
     "var": _variance_op,
     "layer_norm": _layer_norm,

@@ -1,0 +1,104 @@
+"""Attention on tensor cores, emulated: no less precise than eager, and as forward where values are special."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from cutesmith_agent.recipes import Target, propose
+from cutesmith_evaluator.client import Worker
+from cutesmith_evaluator.types import Task
+from cutesmith_evaluator.worker import dsl
+from cutesmith_evaluator.worker.candidate import load_candidate
+from cutesmith_evaluator.worker.emulated import EmulatedCandidate
+
+MODULE = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Task(nn.Module):
+    def forward(self, q, k, v{more}):
+        return {expression}
+
+
+def get_inputs():
+    return [{inputs}]
+"""
+SHARED_HEADS = "F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)"
+MASKED = "F.scaled_dot_product_attention(q, k, v, attn_mask=m)"
+WRITTEN = "torch.softmax((q @ k.mT * 0.3).masked_fill(m, float('-inf')), -1) @ v"
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    dsl.load()
+    with Worker(Path(sys.executable)) as made:
+        yield made
+
+
+def made(
+    worker: Worker, expression: str, inputs: list[torch.Tensor], folder: Path, warps: int
+) -> tuple[nn.Module, Callable[..., Any]]:
+    """The module and its kernel of so many warps, on an emulated device."""
+    file = folder / "task.py"
+    shapes = ", ".join(f"torch.zeros({tuple(x.shape)}, dtype={x.dtype})" for x in inputs)
+    file.write_text(MODULE.format(expression=expression, more=", m" if len(inputs) > 3 else "", inputs=shapes))
+    found = propose(worker.inspect(Task(str(file), "Task")), Target("Task", file, "sm_80"))
+    (folder / "task_cute.py").write_text(next(d.source for d in found.drafts if d.schedule["warps"] == warps))
+    space: dict[str, type[nn.Module]] = {}
+    exec(file.read_text(), space)
+    module = space["Task"]()
+    emulated = EmulatedCandidate(load_candidate(folder / "task_cute.py"), "sm_80")
+    return module, lambda *tensors: emulated.forward(module, *tensors)
+
+
+def assert_as_precise(got: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor) -> None:
+    rounding = torch.finfo(got.dtype).eps / 2
+    for norm in (torch.linalg.vector_norm, lambda x: x.abs().max()):
+        assert norm(got - exact) <= 2 * norm(eager - exact) + 4 * rounding * norm(exact)
+
+
+def test_causal_attention_with_shared_heads(worker: Worker, tmp_path: Path) -> None:
+    """Two tiles of keys, heads of 20, tensors that start anywhere."""
+    q, k, v = (torch.randn(1, heads, 70, 20).bfloat16() for heads in (4, 2, 2))
+    module, kernel = made(worker, SHARED_HEADS, [q, k, v], tmp_path, 4)
+    exact = module(q.double(), k.double(), v.double())
+    assert_as_precise(kernel(q, k, v), module(q, k, v), exact)
+    odd = torch.empty(1 + k.numel(), dtype=k.dtype)[1:].view(k.shape).copy_(k)
+    assert odd.data_ptr() % 16
+    assert torch.equal(kernel(q, odd, v), kernel(q, k, v))
+
+
+def test_rows_without_a_key_give_zeros(worker: Worker, tmp_path: Path) -> None:
+    q, k, v = (torch.randn(2, 2, length, 40).half() for length in (20, 70, 70))
+    m = torch.rand(2, 1, 20, 70) > 0.5
+    m[0, 0, 3] = False
+    module, kernel = made(worker, MASKED, [q, k, v, m], tmp_path, 4)
+    got = kernel(q, k, v, m)
+    assert (got[0, :, 3] == 0).all()
+    assert_as_precise(got, module(q, k, v, m), module(q.double(), k.double(), v.double(), m))
+
+
+def test_fp32_keeps_its_accuracy_and_what_is_special(worker: Worker, tmp_path: Path) -> None:
+    """Inf and NaN in a key, a query and a value; a row without a key; then numbers alone, some near fp32's limits."""
+    q, k, v = (torch.randn(1, 2, length, 24) for length in (18, 40, 40))
+    m = torch.rand(18, 40) > 0.7
+    module, kernel = made(worker, WRITTEN, [q, k, v, m], tmp_path, 1)
+    k[0, 0, 3], v[0, 1, :, 5], v[0, 1, :, 6] = k[0, 0, 3] * 1e-30, v[0, 1, :, 5] * 1e35, 0
+    exact = module(q.double(), k.double(), v.double(), m)
+    assert_as_precise(kernel(q, k, v, m), module(q, k, v, m), exact)
+    k[0, 0, 1, 2], q[0, 1, 4, 4], v[0, 0, 7, 3], v[0, 0, 8, 4] = torch.inf, torch.nan, torch.nan, -torch.inf
+    m[9] = True
+    got, wanted = kernel(q, k, v, m), module(q.double(), k.double(), v.double(), m)
+    assert torch.equal(got.isnan(), wanted.isnan())
+    assert torch.equal(got.isinf(), wanted.isinf())
+    numbers = wanted.isfinite()
+    assert_as_precise(got[numbers], wanted[numbers].float(), wanted[numbers])
