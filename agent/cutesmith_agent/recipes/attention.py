@@ -11,7 +11,7 @@ from .accesses import Tensors, cute_type, pointer, tensors_of
 from .attention_schedules import WIDEST, Schedule, schedules
 from .attention_views import View, Views
 from .contract import Target, Unsupported
-from .ir import Const, Op
+from .ir import Const, Load, Op
 from .layout import nested
 from .lowering import Program
 from .pointwise import KernelText, parameters
@@ -79,7 +79,7 @@ def _scratch() -> str:
 def emit(views: Views, name: str) -> KernelText:
     scale = _scale(views)
     masks = [view.access.gmem for view in views.masks]
-    epilogue = finish_of(_tensors_of_scores(views), views.product).lines if scale is None else ()
+    epilogue = finish_of(_tensors_of_scores(views), views.product.total, _factors(views)).lines if scale is None else ()
     pieces = (
         attention_text.IMPORTS + _numbers(views, scale),
         *((_splitting(),) if views.is_split else ()),
@@ -118,9 +118,13 @@ def _scale(views: Views) -> float | None:
 
 
 def _tensors_of_scores(views: Views) -> Tensors:
-    """What the scores' epilogue reads and gives."""
-    loads = tuple(a for a in views.tensors.loads if a is not views.values.access)
-    return replace(views.tensors, loads=loads, stores=tensors_of(views.scores, ()).stores)
+    """With what the scores' epilogue gives."""
+    return replace(views.tensors, stores=tensors_of(views.scores, ()).stores)
+
+
+def _factors(views: Views) -> tuple[Load, ...]:
+    """What is no operand of the epilogue."""
+    return tuple(v.access.load for v in (views.queries, views.keys, views.values) if v.access.load is not None)
 
 
 def _numbers(views: Views, scale: float | None) -> str:
