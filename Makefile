@@ -36,7 +36,7 @@ extension: $(EXTENSION)/node_modules/.package-lock.json ## Type-check, test and 
 e2e-vscode: $(VENV)/installed-dev extension ## Drive the packaged extension in a real VS Code in a browser (needs chromium)
 	cd $(EXTENSION) && npm run e2e
 
-test-vscode: $(VENV)/installed-dev extension ## All of that: keyboard only, reports with axe, themes, models, failures (a quarter of an hour)
+test-vscode: $(VENV)/installed-dev extension ## All of that: keyboard only, reports with axe, themes, models, failures (a quarter of an hour; docs/editors.md)
 	cd $(EXTENSION) && npm run e2e -- all
 
 fuzz-editor: $(VENV)/installed-dev ## Random editor sessions against the real server (FUZZ_STEPS=2000 FUZZ_SEED=0)

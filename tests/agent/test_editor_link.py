@@ -103,7 +103,14 @@ def test_lines_come_as_they_were_written(lines: list[bytes], whole: bool) -> Non
 
 
 def test_an_editor_without_a_name_for_its_model_is_not_asked() -> None:
-    for answer in ({}, {"name": "a/b"}, {"name": 1, "provider": "a"}, {"name": "a", "provider": ""}, [1], None):
+    for answer in (
+        {},
+        {"name": "a/b"},
+        {"name": 1, "provider": "a"},
+        {"name": "a", "provider": ""},
+        {"name": "a" * 201, "provider": "a"},
+        None,
+    ):
         with pytest.raises(EditorLinkError, match="does not say which"):
             link(said({"answer": answer}))[0].model(5.0)
 

@@ -12,6 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Literal
 
 What = Literal["model", "chat"]
+_LONGEST_NAME = 200  # characters: it is shown in a question
 _GRACE_S = 5.0  # for whoever started us to say itself that the time was up
 
 
@@ -53,9 +54,9 @@ class EditorLink:
         """Which model the editor would ask. Raises EditorLinkError."""
         told = self.ask("model", {}, seconds)
         name, provider = told.get("name"), told.get("provider")
-        if not (isinstance(name, str) and name and isinstance(provider, str) and provider):
+        if not (_is_name(name) and _is_name(provider)):
             raise EditorLinkError("The editor does not say which language model it has.", may_cost=False)
-        return EditorModelName(name, provider)
+        return EditorModelName(str(name), str(provider))
 
     def ask(self, what: What, params: dict[str, Any], seconds: float) -> dict[str, Any]:
         """The answer, as JSON. Raises EditorLinkError."""
@@ -86,6 +87,10 @@ class EditorLink:
             raise EditorLinkError(f"The editor did not answer within {seconds:,.0f} s.", may_cost=True) from None
         lines.put(None)
         raise EditorLinkError("The editor cannot be asked any more: the connection to it was closed.", may_cost=True)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME
 
 
 def _object(line: bytes) -> dict[str, Any]:

@@ -11,7 +11,7 @@ const cache = process.env.E2E_CACHE;
 const { chromium } = createRequire(`${cache}/`)('playwright-core');
 const CODE_SERVER = `${cache}/node_modules/code-server/out/node/entry.js`;
 // Far more than a quiet machine takes: what is waited for is a state, and one that is busy comes to it late.
-const WAIT = 120_000;
+const WAIT = 180_000;
 const QUIET_SETTINGS = {
   'workbench.startupEditor': 'none',
   'workbench.editor.enablePreview': false,

@@ -31,15 +31,15 @@ export class Steps {
   }
 }
 
-/** Waits until the condition holds; throws after two minutes. */
+/** Waits until the condition holds; throws after three minutes. */
 export async function until(condition, what) {
-  for (let tries = 0; tries < 1200; tries += 1) {
+  for (let tries = 0; tries < 1800; tries += 1) {
     if (await condition()) {
       return;
     }
     await sleep(100);
   }
-  throw new Error(`not so within two minutes: ${what}`);
+  throw new Error(`not so within three minutes: ${what}`);
 }
 
 function seconds(since) {
