@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from . import attention_fetch, attention_split, attention_text, product_split
+from . import attention_fetch, attention_hopper, attention_split, attention_text, product_pack, product_split
 from .accesses import Tensors, cute_type, pointer, tensors_of
-from .attention_schedules import WIDEST, Schedule, schedules
+from .attention_schedules import WIDEST, HopperSchedule, Schedule, hopper, schedules
 from .attention_views import View, Views
 from .contract import Target, Unsupported
 from .ir import Const, Load, Op
@@ -25,6 +25,54 @@ SLICE = 128  # values of a head that a block splits
 Constants = tuple[tuple[str, int, str], ...]
 
 
+@dataclass(frozen=True)
+class Products:
+    """How scores and results are summed: what that needs besides, and the statements of one tile of keys."""
+
+    states: str
+    scores: str
+    sums: str
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Text of a candidate file for one kind of tensor cores."""
+
+    imports: str
+    helpers: tuple[str, ...]
+    packing: str  # a kernel that copies what the tensor cores' loads cannot read where it lies,
+    copies: str  # and its launches
+    kernel: str
+    half: Products
+    split: Products  # of two parts of each tensor
+    host: str
+    least: tuple[int, int]  # compute capability
+
+
+AMPERE = Engine(
+    attention_text.IMPORTS,
+    (attention_fetch.FETCH, attention_fetch.BRING),
+    "",
+    "",
+    attention_text.KERNEL,
+    Products("", attention_text.HALF_SCORES, attention_text.HALF_SUMS),
+    Products(attention_split.STATES, attention_split.SCORES, attention_split.SUMS),
+    attention_text.HOST,
+    least=(8, 0),
+)
+HOPPER = Engine(
+    attention_hopper.IMPORTS,
+    (),
+    product_pack.PACK,
+    attention_hopper.COPIES,
+    attention_hopper.KERNEL,
+    Products("", attention_hopper.HALF_SCORES, attention_hopper.HALF_SUMS),
+    Products(attention_hopper.SPLIT_STATES, attention_hopper.SPLIT_SCORES, attention_hopper.SPLIT_SUMS),
+    attention_hopper.HOST,
+    least=(9, 0),
+)
+
+
 def program_of(views: Views) -> Program:
     """What a file says of the graph: sizes are fixed."""
     return Program(views.graph, (), 0, (), ())
@@ -36,14 +84,18 @@ def variants(views: Views, name: str, target: Target) -> Iterator[Variant]:
         raise Unsupported(f"no recipe covers attention over more than {WIDEST} columns in one kernel")
     if views.is_split and target.ieee:
         raise Unsupported('no recipe covers attention in fp32 arithmetic alone, as precision = "ieee" asks')
-    text, scratch = emit(views, name), _scratch() if views.is_split else None
     accuracy = "at fp32 accuracy through fp16 splits" if views.is_split else "summed in fp32"
     title = f"{target.class_name}: attention in one kernel on tensor cores, its products {accuracy}."
-    for schedule in schedules(views, target.arch):
-        yield Variant(constants(views, schedule), text, title, scratch=scratch)
+    for engine, found in (
+        (HOPPER, hopper(views) if target.arch == "sm_90a" else ()),
+        (AMPERE, schedules(views, target.arch)),
+    ):
+        text, scratch = emit(views, engine, name), _scratch(views, engine)
+        for schedule in found:
+            yield Variant(constants(views, schedule), text, title, scratch=scratch, least=engine.least)
 
 
-def constants(views: Views, schedule: Schedule) -> Constants:
+def constants(views: Views, schedule: Schedule | HopperSchedule) -> Constants:
     diagonal = views.attention.diagonal
     kept = "key - query of the scores that a causal mask keeps, at most"
     return (
@@ -70,29 +122,32 @@ def _of_splitting(views: Views) -> Constants:
     )
 
 
-def _scratch() -> str:
-    """fp32 values of workspace: the parts, powers of two, and the largest magnitudes of slices."""
-    lines = "QUERIES * (PITCH + 1) + KEYS * (PITCH + WIDTH_PITCH + 1)"
-    return f"BATCHES * ({lines} + WIDTH * (1 + SLICES))"
+def _scratch(views: Views, engine: Engine) -> str | None:
+    """fp32 values of workspace: parts, powers of two, and the largest magnitudes of slices; or copies for TMA."""
+    if views.is_split:
+        lines = "QUERIES * (PITCH + 1) + KEYS * (PITCH + WIDTH_PITCH + 1)"
+        return f"BATCHES * ({lines} + WIDTH * (1 + SLICES))"
+    return "4 if aligned else BATCHES * (QUERIES * DEPTH + KEYS * (DEPTH + WIDTH)) // 2" if engine is HOPPER else None
 
 
-def emit(views: Views, name: str) -> KernelText:
+def emit(views: Views, engine: Engine, name: str) -> KernelText:
     scale = _scale(views)
     masks = [view.access.gmem for view in views.masks]
-    epilogue = finish_of(_tensors_of_scores(views), views.product.total, _factors(views)).lines if scale is None else ()
+    epilogue = ()
+    if scale is None:
+        epilogue = finish_of(_tensors_of_scores(views), views.product.total, _factors(views)).lines
     pieces = (
-        attention_text.IMPORTS + _numbers(views, scale),
-        *((_splitting(),) if views.is_split else ()),
-        attention_fetch.FETCH,
-        attention_fetch.BRING,
+        engine.imports + _numbers(views, scale),
+        _splitting() if views.is_split else engine.packing,
+        *engine.helpers,
         "\n".join(epilogue),
         _mask(views, is_computed=scale is None),
         _softmax(views),
         attention_text.FADE,
         attention_text.STORE,
         attention_split.PARTS + _plain(views, is_computed=scale is None) if views.is_split else "",
-        _kernel(views, is_computed=scale is None),
-        "\n".join(_host(views, name)),
+        _kernel(views, engine, is_computed=scale is None),
+        "\n".join(_host(views, engine, name)),
     )
     words = {
         "{name}": name,
@@ -182,29 +237,29 @@ def _plain(views: Views, *, is_computed: bool) -> str:
     return placed(attention_split.PLAIN, "{mask}", "\n".join(filter(None, (score, causal))))
 
 
-def _kernel(views: Views, *, is_computed: bool) -> str:
+def _kernel(views: Views, engine: Engine, *, is_computed: bool) -> str:
     is_causal, is_split = views.attention.diagonal is not None, views.is_split
     call = "with_masks(scores, places, first_query, first_key, batch, {masks})"
     inside = "cutlass.min(KEYS, first_query + DIAGONAL + 1)" if is_causal else "KEYS"
     blocks = {
         "{causal}": attention_text.CAUSAL if is_causal else "",
-        "{states}": attention_split.STATES if is_split else "",
-        "{scores}": attention_split.SCORES if is_split else attention_text.HALF_SCORES,
+        "{states}": engine.split.states if is_split else "",
+        "{scores}": engine.split.scores if is_split else engine.half.scores,
         "{masks}": call if is_computed else f"if first_key + TILE_KEYS > {inside}:\n    {call}",
-        "{sums}": attention_split.SUMS if is_split else attention_text.HALF_SUMS,
+        "{sums}": engine.split.sums if is_split else engine.half.sums,
         "{safe}": attention_text.SAFE if views.attention.is_safe else "",
         "{finish}": attention_split.FINISH if is_split else attention_text.HALF_FINISH,
         "{split_parameters}": "\n".join(f"{each}: cute.Tensor," for each in attention_split.TENSORS)
         if is_split
         else "",
     }
-    text = attention_text.KERNEL
+    text = engine.kernel
     for mark, block in blocks.items():
         text = placed(text, mark, block)
     return text
 
 
-def _host(views: Views, name: str) -> list[str]:
+def _host(views: Views, engine: Engine, name: str) -> list[str]:
     arguments = ", ".join(f"{p}: cute.Tensor" for p in parameters(views.tensors))
     exact = "exact_" if views.is_split else ""
     seen = (
@@ -216,10 +271,10 @@ def _host(views: Views, name: str) -> list[str]:
     )
     body = [
         *(f"{text} = {_tensor(view, lines, columns, views.batches)}" for text, view, lines, columns in seen),
-        *(_lines(attention_split.HOST) if views.is_split else ()),
-        *_lines(_launch(views)),
+        *_lines(attention_split.HOST if views.is_split else engine.copies),
+        *_lines(_launch(views, engine)),
     ]
-    work = "mWork: cute.Tensor, " if views.is_split else ""
+    work = "mWork: cute.Tensor, " if _scratch(views, engine) else ""
     return [
         "@cute.jit",
         f"def {name}({arguments}, {work}stream: CUstream):",
@@ -229,9 +284,9 @@ def _host(views: Views, name: str) -> list[str]:
     ]
 
 
-def _launch(views: Views) -> str:
+def _launch(views: Views, engine: Engine) -> str:
     split = "\n".join(f"{each}," for each in attention_split.TENSORS) if views.is_split else ""
-    text = placed(attention_text.HOST, "{split}", split)
+    text = placed(engine.host, "{split}", split)
     for one in ("queries", "keys", "values"):
         part = {"queries": "query_parts", "keys": "key_parts", "values": "value_parts"}[one]
         text = text.replace(f"{{{one}}}", part if views.is_split else one)
@@ -239,7 +294,7 @@ def _launch(views: Views) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    return text.strip("\n").split("\n")
+    return text.strip("\n").splitlines()
 
 
 def _tensor(view: View, lines: str, columns: str, batches: int) -> str:

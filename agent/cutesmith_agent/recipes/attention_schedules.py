@@ -35,6 +35,51 @@ class Schedule:
         return value * (self.queries * depth + self.stages * self.keys * max(depth, width)) + 1024
 
 
+@dataclass(frozen=True)
+class HopperSchedule:
+    """Tiles of queries, 64 to a warpgroup, and of keys."""
+
+    queries: int
+    keys: int
+    stages: int
+
+    def constants(self) -> tuple[tuple[str, int, str], ...]:
+        return (
+            ("TILE_QUERIES", self.queries, "queries of a block, 64 to a warpgroup"),
+            ("TILE_KEYS", self.keys, "keys that a block looks at together"),
+            ("STAGES", self.stages, "tiles of keys, and of values, in shared memory"),
+            ("PRODUCER_REGISTERS", 24 if self.queries > 128 else 40, "of a thread that loads, and"),
+            ("CONSUMER_REGISTERS", 160 if self.queries > 128 else 232, "of one that multiplies: 65,536 in all at most"),
+        )
+
+    def shared(self, views: Views) -> int:
+        """Bytes of shared memory."""
+        value = 4 if views.is_split else 2
+        return value * (self.queries * views.depth + self.stages * self.keys * (views.depth + views.width)) + 2048
+
+
+_HOPPER_HALF = ((128, 128, 2), (128, 64, 2), (128, 64, 4), (192, 128, 2), (64, 128, 2))
+_HOPPER_SPLIT = ((128, 64, 2), (128, 32, 2), (128, 64, 1), (64, 64, 2))
+MOST = 10
+
+
+def hopper(views: Views) -> tuple[HopperSchedule, ...]:
+    """Where TMA can read tensors, and columns fill instructions."""
+    own = ((views.queries, views.depth), (views.keys, views.depth), (views.values, views.width))
+    reads = all(view.has_wide_lines(columns) and all(s for n, s in view.batch.pairs if n > 1) for view, columns in own)
+    if views.depth % 16 or views.width % 16 or max(views.depth, views.width) > WIDEST:
+        return ()
+    if views.is_split:
+        return _fitting(_HOPPER_SPLIT, views) if views.width <= 128 else ()
+    return _fitting(_HOPPER_HALF, views) if reads else ()
+
+
+def _fitting(shapes: tuple[tuple[int, int, int], ...], views: Views) -> tuple[HopperSchedule, ...]:
+    made = (HopperSchedule(*shape) for shape in shapes)
+    narrow = views.width <= 64  # few registers for results
+    return tuple(e for e in made if e.shared(views) <= LARGEST["sm_90a"] and (e.queries <= 128 or narrow))
+
+
 _NARROW = (
     (128, 64, 4, 2),
     (64, 64, 4, 2),
@@ -73,7 +118,7 @@ def schedules(views: Views, arch: str) -> tuple[Schedule, ...]:
     if first is None:
         return ()
     useful = [each for each in fitting if each is first or each.queries <= 2 * max(views.query_count, 32)]
-    return (first, *(each for each in useful if each is not first))
+    return (first, *(each for each in useful if each is not first))[: MOST - len(hopper(views)) * (arch == "sm_90a")]
 
 
 def padded(size: int) -> int:

@@ -126,7 +126,7 @@ def graph_of(worker: Worker, file: Path) -> Graph:
     return found.graph
 
 
-@settings(max_examples=10)
+@settings(max_examples=8)
 @given(form=forms())
 def test_views_and_masks_are_those_of_forward(
     worker: Worker, tmp_path_factory: pytest.TempPathFactory, form: Form
