@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from cutesmith_evaluator.types import Graph, GraphInput
 
+from . import implicit_finish, implicit_parts
 from . import implicit_kernel as text
-from . import implicit_parts
 from .accesses import Access, Tensors, param, pointer, tensors_of
 from .implicit_geometry import Convolution, convolution_of
 from .implicit_schedules import ImplicitSchedule
@@ -35,7 +35,7 @@ class Windows:
 
     @property
     def finish(self) -> Finish:
-        return finish_of(self.tensors, self.result, (self.result,))
+        return finish_of(self.tensors, self.result, (self.result,), rough=True)
 
 
 def windows_of(graph: Graph) -> Windows | None:
@@ -83,10 +83,7 @@ def _tensors(program: Program, found: Convolution, result: Load) -> Tensors:
 def emit(windows: Windows, schedule: ImplicitSchedule, name: str) -> tuple[KernelText, str]:
     """The text, and the fp32 values of workspace it needs."""
     finish = windows.finish
-    words = _words(windows, finish, schedule, name)
-    of_channel = "\n".join(
-        f"of_{a.gmem} = {a.gmem}[0, channel, 0, 0, 0].to(cutlass.Float32)" for a in finish.operands if _of_a_channel(a)
-    )
+    words = _words(finish, name)
     one = schedule.parts == 1
     kernel = _kernel(schedule)
     pieces = (
@@ -98,7 +95,7 @@ def emit(windows: Windows, schedule: ImplicitSchedule, name: str) -> tuple[Kerne
         implicit_parts.SPLIT_WEIGHT,
         placed(implicit_parts.LOAD, "{store}", implicit_parts.TO_ONE if one else implicit_parts.TO_PARTS),
         text.OPERANDS,
-        placed(text.FINISH, "{of_channel}", of_channel),
+        _finishing(windows, finish, schedule),
         kernel,
         "\n".join(_host(windows, finish, name)),
     )
@@ -111,21 +108,24 @@ def _kernel(schedule: ImplicitSchedule) -> str:
     fill_next = "" if kept else placed(text.FILL_NEXT, "{fill}", text.FILL.replace("{number}", "next_piece"))
     once = placed(text.FILL_ONCE, "{fill}", text.FILL.replace("{number}", "piece"))
     start = once if kept else placed(text.FILL_FIRST, "{fill_next}", fill_next)
-    piece = placed(text.ONE_PART if one else text.PIECE, "{release}", "" if kept else text.RELEASE)
-    kernel = placed(text.KERNEL, "{piece}", placed(piece, "{fill_next}", fill_next))
-    kernel = placed(placed(kernel, "{start}", start), "{again}", text.AGAIN if kept else "")
-    return placed(kernel, "{states}", text.ADDING if one else text.PARTIAL)
+    direct = text.DIRECT.replace("{products}", "((0, 0),)" if one else "((1, 0), (0, 1), (0, 0))")
+    piece = placed(text.PIECE if schedule.is_promoted else direct, "{release}", "" if kept else text.RELEASE)
+    piece = placed(placed(piece, "{fill_next}", fill_next), "{wait}", "" if kept else text.WAIT)
+    piece = placed(text.ADDED_AT_ONCE, "{piece}", piece) if schedule.is_promoted else piece
+    number = "FIRST[phase] + step * PIECES[phase] + piece" if kept else "reading.index"
+    kernel = placed(text.KERNEL, "{piece}", piece.replace("{stage}", number))
+    kernel = placed(kernel, "{start}", start)
+    return placed(kernel, "{states}", text.PARTIAL if schedule.is_promoted else text.ADDING)
 
 
-def _words(windows: Windows, finish: Finish, schedule: ImplicitSchedule, name: str) -> dict[str, str]:
+def _words(finish: Finish, name: str) -> dict[str, str]:
     tensors = (*OWN, *finish.tensors)
-    is_even = windows.found.out_channels % schedule.n == 0
     return {
         "{name}": name,
         "{tensors}": ", ".join(tensors),
+        "{outside}": ", ".join(finish.tensors),
+        "{together}": "4" if any("cute.math" in line for line in finish.lines) else "8",
         "{varying}": ", ".join(_varying(finish)),
-        "{values}": "".join(f"of_{a.gmem}, " for a in finish.operands if _of_a_channel(a)),
-        "{is_channel}": "cutlass.const_expr(OUT_CHANNELS % TILE_N == 0)" if is_even else "channel < OUT_CHANNELS",
         "{parameters}": "\n    ".join(f"{tensor}: cute.Tensor," for tensor in tensors),
     }
 
@@ -154,9 +154,12 @@ def _geometry(schedule: ImplicitSchedule) -> list[str]:
         each("KERNEL", tuple(dim.kernel for dim in along)),
         "KERNEL = KERNEL_Z * KERNEL_Y * KERNEL_X",
         each("REACH", tuple(dim.reach for dim in along)) + "  # places of a window",
-        "# By phase: (element of the kernel, place in a window), and the first position's result.",
+        each("ORIGIN", tuple(dim.origin for dim in along)) + "  # the first position's first result",
+        "# Result o has element t of input i where STEP * i = o + BEGIN + APART * t.",
+        each("BEGIN", tuple(dim.begin for dim in along)),
+        each("APART", tuple(dim.apart for dim in along)),
+        "# By phase: (element of the kernel, place in a window).",
         *(f"ALONG_{axis} = {dim.phases}" for axis, dim in zip("ZYX", along, strict=True)),
-        *(f"ORIGINS_{axis} = {dim.origins}" for axis, dim in zip("ZYX", along, strict=True)),
         "",
     ]
 
@@ -167,28 +170,59 @@ def _of_a_channel(access: Access) -> bool:
     return not any(stride for k, stride in enumerate(access.load.strides) if k != 1)
 
 
-def _store(finish: Finish) -> str:
-    """The function that computes and writes one result of each output, and what it needs."""
-    given = ", ".join(("value", "channel", *(f"of_{a.gmem}" for a in finish.operands if _of_a_channel(a)), "{varying}"))
+def _finishing(windows: Windows, finish: Finish, schedule: ImplicitSchedule) -> str:
+    """From sums to results: a few at a time, without branches between them."""
+    varying = [a for a in finish.operands if not _of_a_channel(a)]
+    results = [f"results_{k}" if len(finish.outputs) > 1 else "results" for k in range(len(finish.outputs))]
+    single = [f"{result}[i - first]" for result in results]
     arguments = ", ".join(("value", *(_argument(a) for a in finish.operands)))
+    made = [f"{result} = cute.make_rmem_tensor(({{together}},), cutlass.Float32)" for result in results]
+    computed = [f"{', '.join(single)} = epilogue({arguments})"]
+    reading = []
+    for line, when in (("one", "<"), ("other", ">=")) if varying else ():
+        reading += [f"if is_{line}:", "    for i in cutlass.range_constexpr(first, end):"]
+        reading += ["        channel = cutlass.min(first_channel + places[i][1], OUT_CHANNELS - 1)"]
+        reading += [f"        if cutlass.const_expr(i % 4 {when} 2):"]
+        reading += [
+            f"            of_{a.gmem}[i - first] = {line}[{k}][channel].to(cutlass.Float32)"
+            for k, a in enumerate(varying)
+        ]
+    for a in varying:
+        made += [f"of_{a.gmem} = cute.make_rmem_tensor(({{together}},), cutlass.Float32)", f"of_{a.gmem}.fill(0.0)"]
+    body = placed(placed(implicit_finish.FINISH, "{results}", "\n".join(made)), "{read}", "\n".join(reading))
+    body = placed(body, "{epilogue}", "\n".join(computed))
+    whole = windows.found.out_channels % schedule.n == 0
+    for line in ("one", "other"):
+        stores = [
+            f"{line}[{len(varying) + k}][channel] = {single[k]}.to({a.gmem}.element_type)"
+            for k, a in enumerate(finish.outputs)
+        ]
+        guarded = stores if whole else ["if channel < OUT_CHANNELS:", *(f"    {each}" for each in stores)]
+        body = placed(body, f"{{store_{line}}}", "\n".join(guarded))
+    return body
+
+
+def _store(finish: Finish) -> str:
+    """The function that computes and writes one result of each output, and what a position has."""
+    at = "n, channel, z, y, x"
+    arguments = ", ".join(("value", *(f"{a.gmem}[{at}].to(cutlass.Float32)" for a in finish.operands)))
     results = [f"result_{k}" if len(finish.outputs) > 1 else "result" for k in range(len(finish.outputs))]
     lines = [
         "def at_position(n, z, y, x, {varying}):",
         '    """What lies at a position, by channels."""',
         f"    return ({' '.join(f'{name}[n, None, z, y, x],' for name in _varying(finish))})",
         "",
-        f"def store({given}):",
+        f"def store(value, {at}, {{outside}}):",
         f"    {', '.join(results)} = epilogue({arguments})",
-        *(
-            f"    {a.gmem}[channel] = {r}.to({a.gmem}.element_type)"
-            for a, r in zip(finish.outputs, results, strict=True)
-        ),
+        *(f"    {a.gmem}[{at}] = {r}.to({a.gmem}.element_type)" for a, r in zip(finish.outputs, results, strict=True)),
     ]
     return "\n".join(lines)
 
 
 def _argument(access: Access) -> str:
-    return f"of_{access.gmem}" if _of_a_channel(access) else f"{access.gmem}[channel].to(cutlass.Float32)"
+    if _of_a_channel(access):
+        return f"{access.gmem}[0, channel, 0, 0, 0].to(cutlass.Float32)"
+    return f"of_{access.gmem}[i - first]"
 
 
 def _varying(finish: Finish) -> tuple[str, ...]:

@@ -30,7 +30,9 @@ class Along:
     step: int  # results of a position
     positions: int
     start: int  # in the input, of the first position's window
-    origins: tuple[int, ...]  # the first position's result, by phase; those below 0 are none
+    origin: int  # the first position's first result; one below 0 is none
+    begin: int  # result o has element t of input i where step * i = o + begin + apart * t
+    apart: int
     phases: tuple[Taps, ...]
 
     @property
@@ -88,14 +90,13 @@ def convolution_of(graph: Graph) -> tuple[Node, Convolution] | None:
 def _dimensions(node: Node, x: GraphInput, weight: GraphInput) -> tuple[Along, Along, Along] | None:
     stride, padding, dilation = (integers(node.args[k]) for k in (3, 4, 5))
     sizes = zip(x.spec.shape[2:], node.outputs[0].shape[2:], weight.spec.shape[2:], strict=True)
-    found = [Along(1, 1, 1, 1, 1, 0, (0,), (((0, 0),),))] * (DIMS - len(stride))
+    found = [Along(1, 1, 1, 1, 1, 0, 0, 0, 0, (((0, 0),),))] * (DIMS - len(stride))
     for (size, results, kernel), s, p, d in zip(sizes, stride, padding, dilation, strict=True):
         if node.args[6]:
             found.append(_scattered(size, results, kernel, s, p, d))
         elif s == 1:
-            found.append(
-                Along(size, results, kernel, 1, results, -p, (0,), (tuple((t, t * d) for t in range(kernel)),))
-            )
+            taps = tuple((t, t * d) for t in range(kernel))
+            found.append(Along(size, results, kernel, 1, results, -p, 0, -p, d, (taps,)))
         else:
             return None
     depth, height, width = found
@@ -111,5 +112,5 @@ def _scattered(size: int, results: int, kernel: int, stride: int, padding: int, 
     ]
     least = min(shift for taps in by_phase for _, shift in taps)
     phases = tuple(tuple(sorted(((t, s - least) for t, s in taps), key=lambda tap: tap[1])) for taps in by_phase)
-    origins = tuple(stride * first + phase - padding for phase in range(stride))
-    return Along(size, results, kernel, stride, last - first + 1, first + least, origins, phases)
+    origin = stride * first - padding
+    return Along(size, results, kernel, stride, last - first + 1, first + least, origin, padding, -dilation, phases)

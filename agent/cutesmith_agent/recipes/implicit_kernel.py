@@ -33,8 +33,8 @@ TAPS = tuple(
     for of_y in ALONG_Y
     for of_x in ALONG_X
 )
-ORIGINS = tuple((z, y, x) for z in ORIGINS_Z for y in ORIGINS_Y for x in ORIGINS_X)
-# Steps of 16 values: an element of the kernel and 16 channels, or two elements and eight.
+PHASES = STEP_Z * STEP_Y * STEP_X
+# Steps of 16 values: an element of the kernel and 16 channels, or two elements and all of eight.
 OF_A_ROUND = tuple(-(-len(taps) * ROUND // 2) for taps in TAPS)
 PIECES = tuple(-(-steps // STEPS) for steps in OF_A_ROUND)  # of a round
 FIRST = tuple(ROUNDS * sum(PIECES[:phase]) for phase in range(len(PIECES)))
@@ -46,11 +46,11 @@ OPERANDS = '''
 def positions_of(thread, mma, halo, corner, eight, phase, step, part):
     """The step's 16 values for a warpgroup's 64 positions: two eights, `apart` places from each other."""
     taps = TAPS[phase]
-    if ROUND == 2:
-        start, apart = taps[step][1], HALO
-    else:
+    if ROUND == 1:
         start, other = taps[2 * step][1], taps[min(2 * step + 1, len(taps) - 1)][1]
         apart = other - start
+    else:
+        start, apart = step // len(taps) * 2 * HALO + taps[step % len(taps)][1], HALO
     at = halo[None, None, None, part].iterator + cute.assume((corner + start + eight * HALO) * 8, divby=8)
     layout = cute.make_layout(((8, 8), (8, 2)), stride=((8, 8 * HALO_X), (1, 8 * apart)))
     return mma.make_fragment_A(thread.partition_A(cute.make_tensor(at, layout)))[None, None, 0]
@@ -69,90 +69,13 @@ def tile_of(work):
     return rest // tiles_z, rest % tiles_z * TILE_Z, y, x
 '''
 
-FINISH = '''
-def unscaled(total, one, other):
-    """Without both powers of two, the smaller first: neither step leaves fp32's range before its result does."""
-    return total * cutlass.min(one, other) * cutlass.max(one, other)
-
-def result_of(z, y, x, phase):
-    """Which result a position has in a phase, and whether there is such a one."""
-    origin = ORIGINS[phase]
-    z, y, x = STEP_Z * z + origin[0], STEP_Y * y + origin[1], STEP_X * x + origin[2]
-    inside = (z >= 0) & (z < RESULTS_Z) & (y >= 0) & (y < RESULTS_Y) & (x >= 0) & (x < RESULTS_X)
-    return z, y, x, inside
-
-@cute.jit
-def finish(
-    total: cute.Tensor,
-    places: cute.Tensor,
-    undo: cutlass.Float32,
-    phase: cutlass.Constexpr,
-    n: cutlass.Int32,
-    z: cutlass.Int32,
-    y: cutlass.Int32,
-    x: cutlass.Int32,
-    first_channel: cutlass.Int32,
-    {parameters}
-):
-    """A warpgroup's results, at positions from (z, y, x) on, through the epilogue to memory."""
-    row = places[0][0]  # of a thread's two: the other is in the next row of positions
-    numbers = cutlass.Boolean(True)
-    at_z, at_y, at_x, inside = result_of(z, y + row // 8, x + row % 8, phase)
-    _, _, _, is_other = result_of(z, y + row // 8 + 1, x + row % 8, phase)
-    one = at_position(n, at_z, at_y, at_x, {varying})
-    other = at_position(n, at_z, at_y + STEP_Y, at_x, {varying})
-    for four in cutlass.range_constexpr(cute.size(total) // 4):  # two channels of each
-        for i in cutlass.range_constexpr(4 * four, 4 * four + 2):
-            channel = first_channel + places[i][1]
-            if {is_channel}:
-                scale = weight_undo[channel]
-                {of_channel}
-                value, other_value = unscaled(total[i], undo, scale), unscaled(total[i + 2], undo, scale)
-                if inside:
-                    numbers = numbers & (value - value == 0.0)
-                    store(value, channel, {values}*one)
-                if is_other:
-                    numbers = numbers & (other_value - other_value == 0.0)
-                    store(other_value, channel, {values}*other)
-    if not numbers:
-        for i in cutlass.range(cute.size(total), unroll=1):
-            row, channel = places[i][0], first_channel + places[i][1]
-            at_z, at_y, at_x, inside = result_of(z, y + row // 8, x + row % 8, phase)
-            if inside & (channel < OUT_CHANNELS):
-                {of_channel}
-                value = plain(source, weight, phase, n, channel, z, y + row // 8, x + row % 8)
-                store(value, channel, {values}*at_position(n, at_z, at_y, at_x, {varying}))
-
-@cute.jit
-def plain(
-    source: cute.Tensor,
-    weight: cute.Tensor,
-    phase: cutlass.Constexpr,
-    n: cutlass.Int32,
-    channel: cutlass.Int32,
-    z: cutlass.Int32,
-    y: cutlass.Int32,
-    x: cutlass.Int32,
-):
-    """A sum in whose tile or whose weights there is Inf or NaN, by fp32 arithmetic."""
-    total = cutlass.Float32(0)
-    for c in cutlass.range(CHANNELS, unroll=1):
-        for k in cutlass.range_constexpr(len(TAPS[phase])):
-            tap, place = TAPS[phase][k]
-            at_z = z + START_Z + place // (HALO_Y * HALO_X)
-            at_y, at_x = y + START_Y + place // HALO_X % HALO_Y, x + START_X + place % HALO_X
-            inside = (at_z >= 0) & (at_z < SIZE_Z) & (at_y >= 0) & (at_y < SIZE_Y) & (at_x >= 0) & (at_x < SIZE_X)
-            if inside:
-                total += source[n, c, at_z, at_y, at_x] * weight[channel, c, tap]
-    return total
-'''
-
 KERNEL = """
 @cute.kernel
 def {name}_kernel(
     mma: cute.TiledMma,
     parts: cute.Tensor,
     works: cutlass.Int32,
+    zero: cutlass.Int32,
     {parameters}
 ):
     tidx, _, _ = cute.arch.thread_idx()
@@ -185,14 +108,17 @@ def {name}_kernel(
     corner = (own_z * HALO_Y + own_y) * HALO_X + own_x
     for work in cutlass.range(block, works, blocks, unroll=1):
         n, z, y, x = tile_of(work)
+        nothing = work * zero  # the compiler does not know: else it keeps every operand's address in a register
         undo = load_halo(source, halo, peaks, tidx, n, z + START_Z, y + START_Y, x + START_X)
-        {again}
-        for phase in cutlass.range_constexpr(len(TAPS)):
+        watch = cutlass.Float32(0)  # until a sum is not finite
+        for phase in cutlass.range_constexpr(PHASES):
             total.fill(0.0)
             for step in cutlass.range(ROUNDS, unroll=1):
                 for piece in cutlass.range_constexpr(PIECES[phase]):
                     {piece}
-            finish(total, places, undo, phase, n, z + own_z, y + own_y, x + own_x, tile * TILE_N, {tensors})
+            watch += finish(total, places, undo, phase, n, z + own_z, y + own_y, x + own_x, tile * TILE_N, {tensors})
+        if watch != 0.0:
+            again(places, n, z + own_z, y + own_y, x + own_x, tile * TILE_N, {tensors})
 """
 
 FILL = """
@@ -209,6 +135,9 @@ if warp == 0:
     for piece in cutlass.range(ALL_PIECES, unroll=1):
         {fill}
         filling.advance()
+for _ in cutlass.range(ALL_PIECES, unroll=1):
+    pipe.consumer_wait(reading)
+    reading.advance()
 """
 
 FILL_FIRST = """
@@ -228,50 +157,59 @@ left -= 1
 
 # In the loop itself, for what it sets in `mma` would not reach the next turn from a function.
 PIECE = """
-pipe.consumer_wait(reading)
+{wait}
 first, last = piece * STEPS, min(piece * STEPS + STEPS, OF_A_ROUND[phase])
+stage = {stage}
 warpgroup.fence()
 mma.set(warpgroup.Field.ACCUMULATE, False)
 # The small terms first, while the sum is small as well. low * low is below 2^-22 of high * high.
 for k in cutlass.range_constexpr(first, last):
     for a_part, b_part in ((1, 0), (0, 1)):
-        a = positions_of(thread, mma, halo, corner, step * ROUND, phase, k, a_part)
-        b = weights_of(thread, mma, stages, reading.index, k - first, b_part)
+        a = positions_of(thread, mma, halo, corner + nothing, step * ROUND, phase, k, a_part)
+        b = weights_of(thread, mma, stages, stage + nothing, k - first, b_part)
         cute.gemm(mma, partial, a, b, partial)
         mma.set(warpgroup.Field.ACCUMULATE, True)
 for k in cutlass.range_constexpr(first, last):
-    a = positions_of(thread, mma, halo, corner, step * ROUND, phase, k, 0)
-    b = weights_of(thread, mma, stages, reading.index, k - first, 0)
+    a = positions_of(thread, mma, halo, corner + nothing, step * ROUND, phase, k, 0)
+    b = weights_of(thread, mma, stages, stage + nothing, k - first, 0)
     cute.gemm(mma, partial, a, b, partial)
 warpgroup.commit_group()
 warpgroup.wait_group(0)
 {release}
-reading.advance()
 total.store(total.load() + partial.load())
 {fill_next}
 """
 
 PARTIAL = "partial = cute.make_rmem_tensor(places.shape, cutlass.Float32)"
 
-ONE_PART = """
-pipe.consumer_wait(reading)
+DIRECT = """
+{wait}
 first, last = piece * STEPS, min(piece * STEPS + STEPS, OF_A_ROUND[phase])
+stage = {stage}
 warpgroup.fence()
 for k in cutlass.range_constexpr(first, last):
-    a = positions_of(thread, mma, halo, corner, step * ROUND, phase, k, 0)
-    b = weights_of(thread, mma, stages, reading.index, k - first, 0)
-    cute.gemm(mma, total, a, b, total)
+    for a_part, b_part in {products}:
+        a = positions_of(thread, mma, halo, corner + nothing, step * ROUND, phase, k, a_part)
+        b = weights_of(thread, mma, stages, stage + nothing, k - first, b_part)
+        cute.gemm(mma, total, a, b, total)
 warpgroup.commit_group()
 warpgroup.wait_group(0)
 {release}
-reading.advance()
 {fill_next}
+"""
+
+ADDED_AT_ONCE = """
+for _ in cutlass.range(1 + zero, unroll=1):  # once, which the compiler must not know: it would add up at the end only
+    {piece}
 """
 
 ADDING = "mma.set(warpgroup.Field.ACCUMULATE, True)"
 
-AGAIN = "reading = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)  # all are there"
-RELEASE = "pipe.consumer_release(reading)"
+WAIT = "pipe.consumer_wait(reading)"
+RELEASE = """
+pipe.consumer_release(reading)
+reading.advance()
+"""
 
 HOST = """
 work = cute.make_ptr(cutlass.Float32, mWork.iterator.toint(), cute.AddressSpace.gmem, assumed_align=16)
@@ -293,7 +231,7 @@ mma = hopper_helpers.make_trivial_tiled_mma(
 )
 tiles = -(-POSITIONS_Z // TILE_Z) * -(-POSITIONS_Y // TILE_Y) * -(-POSITIONS_X // TILE_X)
 works = BATCH * tiles
-{name}_kernel(mma, parts, works, {tensors}).launch(
+{name}_kernel(mma, parts, works, cutlass.Int32(0), {tensors}).launch(
     grid=[min(works, -(-BLOCKS // CHANNEL_TILES)), CHANNEL_TILES, 1],
     block=[THREADS, 1, 1],
     min_blocks_per_mp=BLOCKS_PER_MP,

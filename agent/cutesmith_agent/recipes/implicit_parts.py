@@ -26,20 +26,25 @@ def split_weight(weight: cute.Tensor, parts: cute.Tensor, undo: cute.Tensor):
     tile, column = channel // TILE_N, channel % TILE_N
     for c in cutlass.range(tidx, 8 * EIGHTS, 128):
         inside = (channel < OUT_CHANNELS) & (c < CHANNELS)
-        first = c // (8 * ROUND)
-        for phase in cutlass.range_constexpr(len(TAPS)):
-            for k in cutlass.range_constexpr(PIECES[phase] * STEPS * 2 // ROUND):
+        one_round, eight = c // (8 * ROUND), c // 8 % ROUND
+        for phase in cutlass.range_constexpr(PHASES):
+            count = len(TAPS[phase])
+            for k in cutlass.range_constexpr(count):
                 scaled = cutlass.Float32(0)
-                if cutlass.const_expr(k < len(TAPS[phase])):
-                    if inside:
-                        scaled = weight[channel, c, TAPS[phase][k][0]] * scale
-                at = k * ROUND + c // 8 % ROUND
-                piece = FIRST[phase] + first * PIECES[phase] + at // (2 * STEPS)
+                if inside:
+                    scaled = weight[channel, c, TAPS[phase][k][0]] * scale
+                at = eight // 2 * 2 * count + k * min(ROUND, 2) + eight % 2
+                piece = FIRST[phase] + one_round * PIECES[phase] + at // (2 * STEPS)
                 high = scaled.to(cutlass.Float16)
                 parts[c % 8, column, at % (2 * STEPS), 0, piece, tile] = high
                 if cutlass.const_expr(PARTS == 2):
                     low = (scaled - high.to(cutlass.Float32)).to(cutlass.Float16)
                     parts[c % 8, column, at % (2 * STEPS), 1, piece, tile] = low
+            if eight == 0:  # what is left of the last piece
+                piece = FIRST[phase] + one_round * PIECES[phase] + PIECES[phase] - 1
+                for at in cutlass.range_constexpr(count * ROUND, 2 * STEPS * PIECES[phase]):
+                    for part in cutlass.range_constexpr(PARTS):
+                        parts[c % 8, column, at % (2 * STEPS), part, piece, tile] = cutlass.Float16(0)
     if tidx == 0:
         undo[channel] = undo_of(peak)
 '''

@@ -11,10 +11,12 @@ from .product_schedules import H200
 SHARED = 227 * 1024  # bytes of shared memory that a multiprocessor has for its blocks
 KEPT_BACK = 2048  # of each block's, for barriers and what the hardware takes
 REGISTERS = 65536  # of a multiprocessor
-OTHERS = 48  # registers of a thread besides sums
+OTHERS = 64  # registers of a thread besides sums
 SHORT = 512  # values of depth
+SHORTEST = 96  # that tensor cores may sum alone: what they truncate stays below fp32's roundings
 SIDE = 8  # a warpgroup has 8 x 8 positions
 HELD = 64  # fp32 values that a thread reads before it splits them
+MOST_PRODUCTS = 72  # of tensor cores in straight code
 MOST_STAGES = 6  # where they do not hold all of the weight
 
 
@@ -44,19 +46,32 @@ class ImplicitSchedule:
         return 128 * math.prod(self.groups)
 
     @property
+    def eights(self) -> int:
+        """Of channels: one, or an even number."""
+        whole = _over(self.found.channels, EIGHT)
+        return whole + whole % 2 if whole > 1 else 1
+
+    @property
     def round(self) -> int:
-        """Eights of channels that are multiplied at a time: one, or two."""
-        return min(2, _over(self.found.channels, EIGHT))
+        """Eights of channels that are multiplied in one piece of straight code: more where taps are few."""
+        even = [r for r in range(self.eights, 2, -2) if self.eights % r == 0]
+        products = sum(self.found.taps) * (3 if self.parts == 2 else 1)
+        return next((r for r in even if products * r // 2 <= MOST_PRODUCTS), min(self.eights, 2))
 
     @property
     def rounds(self) -> int:
-        return _over(_over(self.found.channels, EIGHT), self.round)
+        return self.eights // self.round
+
+    @property
+    def is_promoted(self) -> bool:
+        """Whether sums go into fp32 registers on the way."""
+        return self.parts == 2 and self.found.channels * max(self.found.taps) > SHORTEST
 
     @property
     def steps(self) -> int:
         """Of 16 values, that tensor cores sum before the sum goes into fp32 registers: 32 values of a short depth."""
         most = _over(max(self.found.taps) * self.round, 2)
-        is_short = self.parts == 2 and self.found.channels * max(self.found.taps) <= SHORT
+        is_short = self.is_promoted and self.found.channels * max(self.found.taps) <= SHORT
         return 2 if is_short else _over(most, _over(most, 4))
 
     @property
@@ -89,7 +104,7 @@ class ImplicitSchedule:
     @property
     def fits(self) -> bool:
         registers = min(255, REGISTERS // (self.per_mp * self.threads))
-        return self.room >= min(self.pieces, 2) and registers >= self.n * self.parts // 2 + OTHERS
+        return self.room >= min(self.pieces, 2) and registers >= self.n // (1 if self.is_promoted else 2) + OTHERS
 
     @property
     def workspace(self) -> int:
@@ -111,11 +126,12 @@ class ImplicitSchedule:
             ("SLABS", self.slabs, "pieces in which a tile's channels are read"),
             ("BLOCKS_PER_MP", self.per_mp, "blocks of a multiprocessor, whose work overlaps"),
             ("BLOCKS", H200 * self.per_mp, "blocks that take tile after tile"),
+            *((("IS_AS_TF32", 1, "such a number has as many digits as one in TF32"),) if self.parts == 1 else ()),
             ("VECTOR", 1, "values of an access: neighbouring threads have neighbouring positions"),
         )
 
 
-_GROUPS = ((1, 1, 2), (1, 2, 1), (1, 2, 2), (2, 1, 1), (1, 1, 1), (4, 1, 1), (2, 2, 1))
+_GROUPS = ((1, 1, 2), (1, 2, 1), (1, 2, 2), (2, 1, 1), (1, 1, 1), (4, 1, 1), (2, 2, 1), (1, 1, 3), (1, 3, 1), (3, 1, 1))
 _PER_MP = (4, 3, 2, 1)
 
 
@@ -141,7 +157,7 @@ def _guess(schedule: ImplicitSchedule) -> float:
     along = zip(schedule.tile, schedule.found.along, strict=True)
     computed = math.prod(_over(dim.positions, t) * t / dim.positions for t, dim in along)
     read = 0.1 * schedule.halo / math.prod(schedule.tile)
-    alone = 0.1 if schedule.per_mp == 1 else 0.0
+    alone = 0.1 * max(0.0, 512 / (schedule.per_mp * schedule.threads) - 1)
     loaded = 0.0 if schedule.is_kept else 0.1 * 128 / math.prod(schedule.tile)
     tiles = 0.15 * (_over(schedule.found.out_channels, schedule.n) - 1)
     return round(computed + read + alone + loaded + tiles, 2)

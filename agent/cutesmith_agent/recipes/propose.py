@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, zip_longest
 
 from cutesmith_evaluator.types import Finding, Graph, Inspection
 
@@ -16,6 +16,7 @@ from .library import Call
 from .steps import StepCall
 from .text import kernel_name
 
+MOST = 10  # drafts, where there are several kinds of kernels
 CONVOLUTIONS = 4  # chains of kernels that begin with a convolution: beside them there are others
 
 
@@ -32,7 +33,18 @@ def propose(inspection: Inspection, target: Target) -> Proposal:
         if not drafts and not own:
             return Proposal(findings=(Finding("no-recipe", f"{stop}.", stop.line, str(target.module_file)),))
     drafts = [*drafts[:1], *own, *drafts[1:]]
+    if any(name in draft.schedule for draft in drafts for name in ("tile_x", "tile_x_1")):
+        drafts = _of_each_kind(drafts)
     return Proposal(tuple({hashlib.sha256(d.source.encode()).digest(): d for d in drafts}.values()))
+
+
+def _of_each_kind(drafts: list[Draft]) -> list[Draft]:
+    """Best guesses of each kind of kernel in turn, no more than are worth measuring; parameters tell kinds apart."""
+    kinds: dict[frozenset[str], list[Draft]] = {}
+    for draft in drafts:
+        kinds.setdefault(frozenset(draft.schedule), []).append(draft)
+    in_turn = (draft for row in zip_longest(*kinds.values()) for draft in row if draft is not None)
+    return list(islice(in_turn, MOST))
 
 
 def _in_several(graph: Graph, inspection: Inspection, target: Target) -> list[Draft]:

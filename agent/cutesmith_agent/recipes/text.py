@@ -130,6 +130,7 @@ class Writer:
     uses: Counter[int] = field(default_factory=Counter)
     scalars: bool = False  # single values, whose results are rounded to half precision
     single: bool = False  # single values, also of what varies along a row
+    rough: bool = False  # of sums whose own error is larger than a rounding: quotients in a few instructions
     row_vectors: bool = False  # a thread has several rows: what depends on the row alone is a vector too
 
     def count(self, roots: tuple[Expr, ...]) -> None:
@@ -177,6 +178,8 @@ class Writer:
             raise AssertionError(f"a {kind} must be named before it is used")
         if self.fast and e.per_column and not self.single and (fast := self._half_precision(e)):
             return fast
+        if self.rough and (near := self._near(e)):
+            return near
         if self.scalars and (cheap := self._of_scalars(e)):
             return cheap, ATOM
         if e.name in INFIX:
@@ -194,6 +197,18 @@ class Writer:
         fast = ", fastmath=True" if self.fast and e.name in FAST else ""
         operands = ", ".join(self.write(a) for a in e.args)
         return f"cute.math.{FUNCTIONS.get(e.name, e.name)}({operands}{fast})", ATOM
+
+    def _near(self, e: Op) -> tuple[str, int] | None:
+        """A quotient to within two roundings, as a product; by 1 + ..., which no reciprocal overflows."""
+        if e.name != "div":
+            return None
+        numerator, denominator = e.args
+        product, _ = INFIX["mul"]
+        if isinstance(denominator, Const) and _has_reciprocal(denominator.value):
+            return f"{self.write(numerator, product)} * (1.0 / {number(denominator.value)})", product
+        if isinstance(denominator, Op) and denominator.name == "add" and _is_one(denominator.args[0]):
+            return f"{self.write(numerator, product)} * cute.arch.rcp_approx({self.write(denominator)})", product
+        return None
 
     def _of_scalars(self, e: Op) -> str | None:
         """As `_half_precision`, for single values."""
