@@ -67,6 +67,10 @@ test('an answer that breaks off says so, and what came of it is no call', async 
   assert.deepEqual(arrived, { text: 'a', calls: [], problem: 'broke off (quota)' });
 });
 
+test('an error before anything of the answer came is a refusal', async () => {
+  await assert.rejects(collect(stream(new Error('quota')), 100, told), /quota/);
+});
+
 test('what a tool was given may be nothing', async () => {
   const arrived = await collect(stream({ call: { name: 'f', input: undefined } }), 100, told);
   assert.equal(arrived.problem, null);

@@ -31,7 +31,10 @@ export type Piece = { readonly text: string } | { readonly call: ToolUse } | und
 
 export type Arrived = Pick<ChatAnswer, 'text' | 'calls' | 'problem'>;
 
-/** Puts an answer together as it arrives, and stops reading one that is longer than was asked for. */
+/**
+ * Puts an answer together as it arrives, and stops reading one that is longer than was asked for. Where nothing of it
+ * came, the error is thrown on: providers refuse that way, too.
+ */
 export async function collect(
   pieces: AsyncIterable<Piece>,
   maxTokens: number,
@@ -54,6 +57,9 @@ export async function collect(
       }
     }
   } catch (error) {
+    if (characters === 0) {
+      throw error;
+    }
     return { text, calls: [], problem: `broke off (${told(error)})` };
   }
   return { text, calls, problem: null };

@@ -67,10 +67,13 @@ async function ask(request: ChatRequest, token: vscode.CancellationToken, log: L
     stop.cancel();
   });
   try {
-    const response = await send(model, request, stop.token);
+    const response = await model.sendRequest(messagesOf(request), optionsOf(request), stop.token);
     const arrived = await collect(pieces(response.stream), request.maxTokens, errorText);
     const written = arrived.text + arrived.calls.map((call) => JSON.stringify(call.input)).join('');
     return { ...arrived, usage: { input, output: await model.countTokens(written) } };
+  } catch (error) {
+    const code = error instanceof vscode.LanguageModelError ? error.code : undefined;
+    throw refused(refusal(request.model, code, errorText(error)), mayHaveBegun(code));
   } finally {
     ended.dispose();
     stop.cancel(); // what is still on its way of an answer that is not read to its end
@@ -78,25 +81,16 @@ async function ask(request: ChatRequest, token: vscode.CancellationToken, log: L
   }
 }
 
-async function send(
-  model: vscode.LanguageModelChat,
-  request: ChatRequest,
-  token: vscode.CancellationToken,
-): Promise<vscode.LanguageModelChatResponse> {
-  const messages = [request.system, request.user].map((text) => vscode.LanguageModelChatMessage.User(text));
-  const tools = request.tools.map(({ name, description, input_schema: inputSchema }) => ({
-    name,
-    description,
-    inputSchema,
-  }));
-  const justification = 'CuteSmith asks it for GPU kernels of your module, as you agreed to for this workspace.';
-  const modelOptions = { max_tokens: request.maxTokens };
-  try {
-    return await model.sendRequest(messages, { justification, modelOptions, tools }, token);
-  } catch (error) {
-    const code = error instanceof vscode.LanguageModelError ? error.code : undefined;
-    throw refused(refusal(request.model, code, errorText(error)), mayHaveBegun(code));
-  }
+function messagesOf({ system, user }: ChatRequest): vscode.LanguageModelChatMessage[] {
+  return [system, user].map((text) => vscode.LanguageModelChatMessage.User(text));
+}
+
+function optionsOf({ tools, maxTokens }: ChatRequest): vscode.LanguageModelChatRequestOptions {
+  return {
+    justification: 'CuteSmith asks it for GPU kernels of your module, as you agreed to for this workspace.',
+    modelOptions: { max_tokens: maxTokens },
+    tools: tools.map(({ name, description, input_schema: inputSchema }) => ({ name, description, inputSchema })),
+  };
 }
 
 async function* pieces(stream: AsyncIterable<unknown>): AsyncGenerator<Piece> {

@@ -16,11 +16,20 @@ exports.activate = (context) => {
   const provider = {
     provideLanguageModelChatInformation: () => [MODEL],
     provideTokenCount: (model, text) => Math.ceil(JSON.stringify(text).length / 4),
-    provideLanguageModelChatResponse: (model, messages, options, progress) => {
-      const asked = { messages: messages.length, tools: options.tools.map(({ name }) => name) };
-      appendFileSync(settings.get('asked'), `${JSON.stringify(asked)}\n`);
-      const input = { summary: 'a first kernel', source: readFileSync(settings.get('answer'), 'utf8') };
+    provideLanguageModelChatResponse: async (model, messages, options, progress, token) => {
+      const note = (said) => appendFileSync(settings.get('asked'), `${JSON.stringify(said)}\n`);
+      note({ messages: messages.length, tools: options.tools.map(({ name }) => name) });
+      const source = readFileSync(settings.get('answer'), 'utf8');
+      if (source === 'refuse') {
+        throw vscode.LanguageModelError.Blocked('the quota is used up');
+      }
+      if (source === 'wait') {
+        await new Promise((resolve) => token.onCancellationRequested(resolve));
+        note('cancelled');
+        return;
+      }
       progress.report(new vscode.LanguageModelTextPart('Here it is.'));
+      const input = { summary: 'a first kernel', source };
       progress.report(new vscode.LanguageModelToolCallPart('call-1', 'submit_kernel', input));
     },
   };
