@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,8 @@ def prepare(folder: Path, results: Path, chosen: list[Case]) -> None:
             place = folder / f"case_{number:02}"
             file = case.write(place)
             inspection = worker.inspect(Task(str(file), case.qualname))
-            proposal = propose(inspection, Target(case.qualname, file, "sm_90a"))
+            there = replace(inspection.environment, device="CUDA")  # where drafts are measured
+            proposal = propose(replace(inspection, environment=there), Target(case.qualname, file, "sm_90a"))
             drafts = several(proposal.drafts)
             if not drafts:
                 print(f"{case.name}: {' '.join(finding.message for finding in proposal.findings)}", flush=True)

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
@@ -66,7 +67,9 @@ def prepare(folder: Path, cases: list[Case], most: int) -> None:
         for number, case in enumerate(cases):
             place = folder / f"case_{number:02}"
             file = case.write(place)
-            found = propose(worker.inspect(Task(str(file), case.qualname)), Target(case.qualname, file, "sm_90a"))
+            inspection = worker.inspect(Task(str(file), case.qualname))
+            there = replace(inspection.environment, device="CUDA")  # where drafts are measured
+            found = propose(replace(inspection, environment=there), Target(case.qualname, file, "sm_90a"))
             for k, draft in enumerate(found.drafts[:most]):
                 (place / f"draft_{k}_cute.py").write_text(draft.source)
             about = {"case": case.name, "file": file.name, "qualname": case.qualname}

@@ -8,6 +8,7 @@ from itertools import islice, zip_longest
 
 from cutesmith_evaluator.types import Finding, Graph, Inspection
 
+from .attention_formats import with_cuda_formats
 from .chains import chains_of, chains_of_convolutions
 from .contract import Draft, Proposal, Target, Unsupported
 from .file import write
@@ -18,6 +19,7 @@ from .text import kernel_name
 
 MOST = 10  # drafts, where there are several kinds of kernels
 CONVOLUTIONS = 4  # chains of kernels that begin with a convolution: beside them there are others
+NO_DEVICE = "none"  # an environment's, where CUDA is missing
 
 
 def propose(inspection: Inspection, target: Target) -> Proposal:
@@ -25,6 +27,8 @@ def propose(inspection: Inspection, target: Target) -> Proposal:
     graph = inspection.graph
     if graph is None:
         return Proposal(findings=inspection.findings)
+    if inspection.environment.device != NO_DEVICE:
+        graph = with_cuda_formats(graph)
     own = _of_convolutions(graph, inspection, target)
     try:
         drafts = [_draft(kernel, (), inspection, target) for kernel in kernels_of(graph, target, _name(target))]
