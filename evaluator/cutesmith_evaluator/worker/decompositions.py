@@ -31,12 +31,12 @@ _aten = torch.ops.aten
 
 
 def decomposition_table() -> dict[Any, Callable[..., Any]]:
-    """A fresh table for `ExportedProgram.run_decompositions`."""
+    """A table for any number of `ExportedProgram.run_decompositions`, with the ops that are registered by now."""
     table = torch.export.default_decompositions()
     for op in _whole():
         table.pop(op, None)
     table[_aten.split_with_sizes.default] = _split_into_slices
-    return table  # pyright: ignore[reportReturnType] - a mapping, not a dict
+    return dict(table)
 
 
 def _whole() -> list[Any]:

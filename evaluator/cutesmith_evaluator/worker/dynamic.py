@@ -36,7 +36,7 @@ _CUTS = {torch.ops.aten.chunk.default, torch.ops.aten.tensor_split.sections}  # 
 
 def dynamic_dims(subject: Subject, traced: Trace) -> tuple[Group, ...]:
     """`traced`: the trace at the subject's own sizes."""
-    search = _Search(subject)
+    search = _Search(subject, _skeleton(traced.exported.graph))
     free: list[Group] = []
     for grouping in (_alone, _by_index_and_size, _by_size):
         left = [dim for dim in _dims(subject) if not any(dim in group for group in free)]
@@ -87,11 +87,9 @@ def _grouped(keys: dict[Dim, Hashable]) -> list[Group]:
 @dataclass
 class _Search:
     subject: Subject
+    skeleton: Hashable  # at the subject's own sizes
     traces: int = 0
     failed: set[Group] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.skeleton = _skeleton(export(self.subject, self.subject.arguments).graph)
 
     def is_free(self, group: Group) -> bool:
         if group in self.failed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,18 +29,23 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 @dataclass(frozen=True)
 class Subject:
-    """A module and its arguments on fake tensors; arguments cover all of forward's positional parameters."""
+    """A module and its arguments on fake tensors; arguments cover all of forward's positional parameters.
+
+    `decompositions`: made once for all of its traces, after the file's ops were registered; it takes a while.
+    """
 
     module: nn.Module
     arguments: tuple[object, ...]
     mode: FakeTensorMode
     file: Path
+    decompositions: dict[Any, Callable[..., Any]]
 
 
 @dataclass(frozen=True)
 class Trace:
-    """`surface`: the ops as the user's code called them; `program`: functional and decomposed."""
+    """`exported`, `surface`: the ops as the user's code called them; `program`: functional and decomposed."""
 
+    exported: ExportedProgram
     surface: tuple[str, ...]
     output_strides: tuple[tuple[int, ...] | None, ...]  # as eager gives them; None for what is no tensor
     program: ExportedProgram
@@ -51,7 +56,7 @@ def prepare(reference: Reference) -> Subject:
     """Builds the module and its inputs on fake tensors, real ones where the user's code reads values."""
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     module = _fake_module(reference, mode).requires_grad_(False)
-    return Subject(module, _fake_arguments(reference, mode), mode, reference.file)
+    return Subject(module, _fake_arguments(reference, mode), mode, reference.file, decomposition_table())
 
 
 def trace(subject: Subject) -> Trace:
@@ -61,7 +66,7 @@ def trace(subject: Subject) -> Trace:
         exported = export(subject, subject.arguments)
     surface, strides = _surface(exported), _output_strides(exported)
     autocast = any("CUDA is not available" in str(warning.message) for warning in warned)
-    return Trace(surface, strides, decomposed(exported, subject), autocast)
+    return Trace(exported, surface, strides, decomposed(exported, subject), autocast)
 
 
 def export(subject: Subject, arguments: tuple[object, ...]) -> ExportedProgram:
@@ -73,7 +78,7 @@ def export(subject: Subject, arguments: tuple[object, ...]) -> ExportedProgram:
 def decomposed(exported: ExportedProgram, subject: Subject) -> ExportedProgram:
     """The same, functional and in the ops of `decompositions`. Raises TaskError."""
     with _forward_of(subject):
-        return exported.run_decompositions(decomposition_table())
+        return exported.run_decompositions(subject.decompositions)
 
 
 @contextmanager

@@ -104,27 +104,6 @@ class Thin(nn.Module):
         return a @ b + 1
 
 
-class HalfLayer(nn.Module):
-    """A layer whose parameters follow its input's type."""
-
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(40, 24, dtype=DTYPES.get("HalfLayer", torch.float16))
-
-    def forward(self, a):
-        return F.gelu(self.linear(a))
-
-
-class Upper(nn.Module):
-    def forward(self, a, b):
-        return torch.triu(a @ b, 3)
-
-
-class Lower(nn.Module):
-    def forward(self, a, b):
-        return torch.tril(a @ b)
-
-
 SHAPES = {
     "Product": ((10, 40), (40, 24)),
     "BothTransposed": ((40, 10), (24, 40)),
@@ -144,11 +123,8 @@ SHAPES = {
     "MatrixVector": ((10, 40), (40,)),
     "VectorMatrix": ((40,), (40, 24)),
     "Thin": ((10, 40), (40, 1)),
-    "HalfLayer": ((9, 40),),
-    "Upper": ((130, 72), (72, 128)),
-    "Lower": ((70, 40), (40, 131)),
 }
-DTYPES = {"HalfLayer": torch.float16}
+DTYPES = {}
 
 
 def inputs_of(name):

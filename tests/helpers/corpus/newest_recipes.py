@@ -8,11 +8,12 @@ from functools import partial
 from corpus.recipe import FORMS, Recipe, of_module
 
 _product = partial(of_module, "product_modules")
+_triangle = partial(of_module, "triangle_modules")
 _window = partial(of_module, "window_modules")
 _chain = partial(of_module, "chain_modules")
 _tail = partial(of_module, "library_modules", values="whole")
 _HALVES = ("bf16", "fp16")
-_HALF_PRODUCTS = ("Product", "BothTransposed", "Batched", "SharedRight", "Scores", "Turned", "TwoResults", "HalfLayer")
+_HALF_PRODUCTS = ("Product", "BothTransposed", "Batched", "SharedRight", "Scores", "Turned", "TwoResults")
 _TALL = "((132, 40), (40, 16))"
 
 
@@ -28,10 +29,11 @@ def _half_products() -> Iterator[Recipe]:
     for form in _HALVES:
         for kind in _HALF_PRODUCTS:
             yield _product(f"half product {kind} {form}", kind, form)
+        yield _triangle(f"half product HalfLayer {form}", "HalfLayer", form)
         yield _product(f"half product of odd depth {form}", "Product", form, "((20, 701), (701, 24))")
         yield _product(f"half product of 2 below {form}", "Product", form, _TALL, cluster_m=2)
         yield _product(f"sm_80 half product {form}", "Product", form, arch="sm_80")
-        yield _product(f"sm_80 half product HalfLayer {form}", "HalfLayer", form, arch="sm_80")
+        yield _triangle(f"sm_80 half product HalfLayer {form}", "HalfLayer", form, arch="sm_80")
     yield _product("sm_80 half product by depth", "Product", "fp16", "((20, 1100), (1100, 24))", arch="sm_80", splits=4)
 
 
@@ -44,9 +46,9 @@ def _split_by_themselves() -> Iterator[Recipe]:
 
 
 def _triangles() -> Iterator[Recipe]:
-    yield _product("upper triangle", "Upper", tile_n=128, tile_k=64, cluster_m=1)
-    yield _product("lower triangle", "Lower")
-    yield _product("sm_80 upper triangle", "Upper", arch="sm_80")
+    yield _triangle("upper triangle", "Upper", tile_n=128, tile_k=64, cluster_m=1)
+    yield _triangle("lower triangle", "Lower")
+    yield _triangle("sm_80 upper triangle", "Upper", arch="sm_80")
 
 
 def _lines() -> Iterator[Recipe]:
