@@ -154,6 +154,8 @@ def emit(views: Views, engine: Engine, name: str) -> KernelText:
         "{operand}": cute_type("float16" if views.is_split else views.dtype),
         "{parameters}": ", ".join(f"{mask}: cute.Tensor" for mask in masks),
         "{masks}": ", ".join(masks),
+        "{key_batch}": "batch" if views.is_split else views.keys.place,
+        "{value_batch}": "batch" if views.is_split else views.values.place,
     }
     lines = [line for piece in pieces if piece for line in (*_filled(piece, words), "")]
     return KernelText(tuple(lines[:-1]), views.tensors)
@@ -262,15 +264,17 @@ def _kernel(views: Views, engine: Engine, *, is_computed: bool) -> str:
 def _host(views: Views, engine: Engine, name: str) -> list[str]:
     arguments = ", ".join(f"{p}: cute.Tensor" for p in parameters(views.tensors))
     exact = "exact_" if views.is_split else ""
+    is_alone = engine is HOPPER and not views.is_split
+    keys, values = (view.alone if is_alone else view for view in (views.keys, views.values))
     seen = (
         (f"{exact}queries", views.queries, "QUERIES", "DEPTH"),
-        (f"{exact}keys", views.keys, "KEYS", "DEPTH"),
-        (f"{exact}values", views.values, "KEYS", "WIDTH"),
+        (f"{exact}keys", keys, "KEYS", "DEPTH"),
+        (f"{exact}values", values, "KEYS", "WIDTH"),
         ("result", views.result, "QUERIES", "WIDTH"),
         *((view.access.gmem, view, "QUERIES", "KEYS") for view in views.masks),
     )
     body = [
-        *(f"{text} = {_tensor(view, lines, columns, views.batches)}" for text, view, lines, columns in seen),
+        *(f"{text} = {_tensor(view, lines, columns)}" for text, view, lines, columns in seen),
         *_lines(attention_split.HOST if views.is_split else engine.copies),
         *_lines(_launch(views, engine)),
     ]
@@ -297,8 +301,8 @@ def _lines(text: str) -> list[str]:
     return text.strip("\n").splitlines()
 
 
-def _tensor(view: View, lines: str, columns: str, batches: int) -> str:
-    shape, stride = nested(view.batch, str(batches))
+def _tensor(view: View, lines: str, columns: str) -> str:
+    shape, stride = nested(view.batch, str(math.prod(size for size, _ in view.batch.pairs)))
     layout = f"({lines}, {columns}, {shape}), stride=({view.line}, {view.column}, {stride})"
     return f"cute.make_tensor({pointer(view.access)}, cute.make_layout({layout}))"
 

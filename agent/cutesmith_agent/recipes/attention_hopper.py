@@ -102,8 +102,8 @@ def {name}_kernel(
             filling = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, STAGES)
             send(load_queries, from_queries, to_queries, (block, 0, batch), query_pipe, once)
             for tile in cutlass.range(tiles, unroll=1):
-                send(load_keys, from_keys, to_keys, (tile, 0, batch), key_pipe, filling)
-                send(load_values, from_values, to_values, (0, tile, batch), value_pipe, filling)
+                send(load_keys, from_keys, to_keys, (tile, 0, {key_batch}), key_pipe, filling)
+                send(load_values, from_values, to_values, (0, tile, {value_batch}), value_pipe, filling)
                 filling.advance()
     else:
         cute.arch.setmaxregister_increase(CONSUMER_REGISTERS)
@@ -272,9 +272,9 @@ down = cute.ceil_div(QUERIES, TILE_QUERIES)
 COPIES = """
 def copied(matrix, at):
     \"\"\"A copy whose lines start at multiples of 16 bytes, as TMA wants them, and where the next one goes.\"\"\"
-    lines, columns, _ = (cute.size(matrix, mode=[k]) for k in range(3))
+    lines, columns, batches = (cute.size(matrix, mode=[k]) for k in range(3))
     buffer = cute.make_ptr(matrix.element_type, at, cute.AddressSpace.gmem, assumed_align=16)
-    layout = cute.make_layout((lines, columns, BATCHES), stride=(columns, 1, lines * columns))
+    layout = cute.make_layout((lines, columns, batches), stride=(columns, 1, lines * columns))
     made = cute.make_tensor(buffer, layout)
     pack(matrix, made, False).launch(
         grid=[cute.ceil_div(cute.size(made), 2048), 1, 1], block=[256, 1, 1], stream=stream

@@ -66,7 +66,7 @@ MOST = 10
 def hopper(views: Views) -> tuple[HopperSchedule, ...]:
     """Where TMA can read tensors, and columns fill instructions."""
     own = ((views.queries, views.depth), (views.keys, views.depth), (views.values, views.width))
-    reads = all(view.has_wide_lines(columns) and all(s for n, s in view.batch.pairs if n > 1) for view, columns in own)
+    reads = all(view.has_wide_lines(columns) for view, columns in own) and views.queries.alone == views.queries
     if views.depth % 16 or views.width % 16 or max(views.depth, views.width) > WIDEST:
         return ()
     if views.is_split:

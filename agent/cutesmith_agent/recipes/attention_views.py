@@ -39,6 +39,23 @@ class View:
     column: int
     batch: Modes
 
+    @property
+    def alone(self) -> View:
+        """Each matrix once, where several heads share it."""
+        return replace(self, batch=Modes(tuple(pair for pair in self.batch.pairs if pair[1]) or ((1, 0),)))
+
+    @property
+    def place(self) -> str:
+        """Which of the matrices of `alone` the kernel's `batch` reads, as text."""
+        own, pairs = 1, []
+        for size, stride in self.batch.pairs:
+            pairs.append((size, own if stride else 0))
+            own *= size if stride else 1
+        if self.alone.batch == self.batch:
+            return "batch"
+        shape, strides = (tuple(pair[k] for pair in pairs) for k in range(2))
+        return f"cute.crd2idx(batch, cute.make_layout({shape}, stride={strides}))"
+
     def has_wide_lines(self, columns: int) -> bool:
         """Whether lines are of whole accesses of 16 bytes, where the tensor starts at a multiple of 16."""
         at = (columns, self.line, self.access.offset, *(stride for _, stride in self.batch.pairs))
