@@ -113,7 +113,9 @@ def _kernel(schedule: ImplicitSchedule) -> str:
     piece = placed(placed(piece, "{fill_next}", fill_next), "{wait}", "" if kept else text.WAIT)
     piece = placed(text.ADDED_AT_ONCE, "{piece}", piece) if schedule.is_promoted else piece
     number = "FIRST[phase] + step * PIECES[phase] + piece" if kept else "reading.index"
-    kernel = placed(text.KERNEL, "{piece}", piece.replace("{stage}", number))
+    phase = placed(text.PHASE, "{piece}", piece.replace("{stage}", number))
+    phase = placed(text.APART, "{phase}", phase) if kept and len(schedule.found.taps) > 1 else phase
+    kernel = placed(text.KERNEL, "{phase}", phase)
     kernel = placed(kernel, "{start}", start)
     return placed(kernel, "{states}", text.PARTIAL if schedule.is_promoted else text.ADDING)
 

@@ -112,11 +112,7 @@ def {name}_kernel(
         undo = load_halo(source, halo, peaks, tidx, n, z + START_Z, y + START_Y, x + START_X)
         watch = cutlass.Float32(0)  # until a sum is not finite
         for phase in cutlass.range_constexpr(PHASES):
-            total.fill(0.0)
-            for step in cutlass.range(ROUNDS, unroll=1):
-                for piece in cutlass.range_constexpr(PIECES[phase]):
-                    {piece}
-            watch += finish(total, places, undo, phase, n, z + own_z, y + own_y, x + own_x, tile * TILE_N, {tensors})
+            {phase}
         if watch != 0.0:
             again(places, n, z + own_z, y + own_y, x + own_x, tile * TILE_N, {tensors})
 """
@@ -196,6 +192,19 @@ warpgroup.commit_group()
 warpgroup.wait_group(0)
 {release}
 {fill_next}
+"""
+
+PHASE = """
+total.fill(0.0)
+for step in cutlass.range(ROUNDS, unroll=1):
+    for piece in cutlass.range_constexpr(PIECES[phase]):
+        {piece}
+watch += finish(total, places, undo, phase, n, z + own_z, y + own_y, x + own_x, tile * TILE_N, {tensors})
+"""
+
+APART = """
+for _ in cutlass.range(1 + zero, unroll=1):  # once, which the compiler must not know: it would mix the phases
+    {phase}
 """
 
 ADDED_AT_ONCE = """
