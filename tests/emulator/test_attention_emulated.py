@@ -53,7 +53,7 @@ class On:
     schedule: dict[str, int]
 
 
-AMPERE, HOPPER = On("sm_80", {"warps": 4}), On("sm_90a", {"tile_queries": 64, "consumer_registers": 232})
+AMPERE, HOPPER = On("sm_80", {"warps": 4}), On("sm_90a", {"tile_queries": 64, "consumer_registers": 240})
 ONE_WARP = On("sm_80", {"warps": 1})
 
 

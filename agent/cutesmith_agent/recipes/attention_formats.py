@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cutesmith_evaluator.types import Arg, Graph, Node, Ref, TensorSpec
 
+from .aten import POINTWISE
 from .geometry import output_spec, short_name
 
 SDPA = "scaled_dot_product_attention"
@@ -18,7 +19,7 @@ def with_cuda_formats(graph: Graph) -> Graph:
     turned: dict[str, TensorSpec] = {}
     nodes = []
     for node in graph.nodes:
-        spec = _turned(graph, node) if short_name(node.op) == SDPA else _permuted(turned, node)
+        spec = _turned(graph, node) if short_name(node.op) == SDPA else _after(turned, node)
         if spec is not None:
             turned[node.name] = spec
             node = replace(node, outputs=(spec,))
@@ -40,12 +41,16 @@ def _turned(graph: Graph, node: Node) -> TensorSpec | None:
     return replace(spec, strides=(count * heads * width, width, heads * width, 1))
 
 
-def _permuted(turned: dict[str, TensorSpec], node: Node) -> TensorSpec | None:
-    """Of a result whose order is known, with its dimensions in another one."""
+def _after(turned: dict[str, TensorSpec], node: Node) -> TensorSpec | None:
+    """Of what an op gives whose first operand's order is known: the same, or with its dimensions in another one."""
     source: Arg = node.args[0] if node.args else None
-    if not isinstance(source, Ref) or source.name not in turned or short_name(node.op) != "permute":
+    if not isinstance(source, Ref) or source.name not in turned:
+        return None
+    given, spec = turned[source.name], node.outputs[0]
+    if short_name(node.op) in POINTWISE and spec.shape == given.shape:
+        return replace(spec, strides=given.strides)
+    if short_name(node.op) != "permute":
         return None
     order = node.args[1]
     assert isinstance(order, tuple)
-    strides = turned[source.name].strides
-    return replace(node.outputs[0], strides=tuple(strides[d] for d in order if isinstance(d, int)))
+    return replace(spec, strides=tuple(given.strides[d] for d in order if isinstance(d, int)))

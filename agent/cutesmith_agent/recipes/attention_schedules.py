@@ -48,8 +48,8 @@ class HopperSchedule:
             ("TILE_QUERIES", self.queries, "queries of a block, 64 to a warpgroup"),
             ("TILE_KEYS", self.keys, "keys that a block looks at together"),
             ("STAGES", self.stages, "tiles of keys, and of values, in shared memory"),
-            ("PRODUCER_REGISTERS", 24 if self.queries > 128 else 40, "of a thread that loads, and"),
-            ("CONSUMER_REGISTERS", 160 if self.queries > 128 else 232, "of one that multiplies: 65,536 in all at most"),
+            ("PRODUCER_REGISTERS", _REGISTERS[self.queries][0], "of a thread that loads, and"),
+            ("CONSUMER_REGISTERS", _REGISTERS[self.queries][1], "of one that multiplies: 65,536 in all at most"),
         )
 
     def shared(self, views: Views) -> int:
@@ -58,6 +58,7 @@ class HopperSchedule:
         return value * (self.queries * views.depth + self.stages * self.keys * (views.depth + views.width)) + 2048
 
 
+_REGISTERS = {64: (40, 240), 128: (40, 232), 192: (32, 160)}
 _HOPPER_HALF = ((128, 128, 2), (128, 64, 2), (128, 64, 4), (192, 128, 2), (64, 128, 2))
 _HOPPER_SPLIT = ((128, 64, 2), (128, 32, 2), (128, 64, 1), (64, 64, 2))
 MOST = 10

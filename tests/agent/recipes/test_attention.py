@@ -15,11 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cutesmith_agent.recipes import Target, propose
+from cutesmith_agent.recipes.attention_formats import with_cuda_formats
+from cutesmith_agent.recipes.attention_graph import SDPA
 from cutesmith_agent.recipes.attention_schedules import schedules
 from cutesmith_agent.recipes.attention_views import View, Views, views_of
 from cutesmith_agent.recipes.ir import Expr, Load, Op
 from cutesmith_evaluator.client import Worker
-from cutesmith_evaluator.types import Graph, Task
+from cutesmith_evaluator.types import Graph, GraphInput, Node, Ref, Task, TensorSpec
 
 FILE = """
 import math
@@ -217,3 +219,28 @@ def test_the_first_schedule_fits_every_device(worker: Worker, dtype: str, bytes_
                 -max(depth, width) // 16
             )
             assert bytes_of_value * 16 * in_memory <= 98 * 1024
+
+
+BHLD, BLHD = (160, 40, 8, 1), (160, 8, 32, 1)
+FORMATS = (  # dtype, columns, ops after attention, strides on CUDA
+    ("float32", 8, (), BLHD),
+    ("float32", 8, (("aten.mul.Tensor", (0.5,)),), BLHD),
+    ("float32", 8, (("aten.permute.default", ((0, 2, 1, 3),)),), (160, 32, 8, 1)),
+    ("bfloat16", 8, (), BHLD),
+    ("float32", 6, (), (120, 30, 6, 1)),
+)
+
+
+@pytest.mark.parametrize(("dtype", "columns", "after", "strides"), FORMATS)
+def test_results_have_the_order_that_they_have_on_cuda(
+    dtype: str, columns: int, after: tuple, strides: tuple[int, ...]
+) -> None:
+    """Four heads of five queries; PyTorch's kernel for fp32 wants multiples of four columns."""
+    spec = TensorSpec((1, 4, 5, columns), dtype, (20 * columns, 5 * columns, columns, 1))
+    inputs = tuple(GraphInput(name, "argument", spec, k) for k, name in enumerate("qkv"))
+    nodes = [Node("y0", SDPA, tuple(Ref(name) for name in "qkv"), {}, (spec,))]
+    for number, (op, args) in enumerate(after):
+        shape = spec.shape if op != "aten.permute.default" else (1, 5, 4, columns)
+        nodes.append(Node(f"y{number + 1}", op, (Ref(f"y{number}"), *args), {}, (replace(spec, shape=shape),)))
+    graph = Graph(inputs, tuple(nodes), (Ref(nodes[-1].name),), False, (), (), "attention", 0, 0)
+    assert with_cuda_formats(graph).nodes[-1].outputs[0].strides == strides
