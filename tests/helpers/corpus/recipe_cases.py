@@ -27,6 +27,7 @@ from corpus.newest_recipes import newest_recipes
 from corpus.product_recipes import product_recipes
 from corpus.recipe import Recipe, Values
 from corpus.row_recipes import row_recipes
+from corpus.tensor_core_recipes import tensor_core_recipes
 from corpus.values import bits
 from cutesmith_evaluator.names import snake_case
 from suite import ROOT
@@ -44,6 +45,7 @@ def recipes() -> Iterator[Recipe]:
     yield from product_recipes()
     yield from later_recipes()
     yield from newest_recipes()
+    yield from tensor_core_recipes()
 
 
 def recipe_cases() -> list[CuteCase]:
