@@ -225,9 +225,13 @@ store_checked(
 """
 
 PARTS = '''
+def far(count):
+    """From one matrix of the workspace to the next: of 64 bits where 32 do not hold all parts."""
+    return count if BATCHES * count < 2**30 else cute.assume(cutlass.Int64(count), divby=8)
+
 def parts_at(pointer, lines, pitch):
     """The two parts of each matrix in the workspace: as the kernel reads them, and as they are written."""
-    step = lines * pitch
+    step = far(lines * pitch)
     read = cute.make_layout((lines, pitch, 2 * BATCHES), stride=(pitch, 1, step))
     written = cute.make_layout((lines, pitch, BATCHES, 2), stride=(pitch, 1, 2 * step, step))
     return cute.make_tensor(pointer, read), cute.make_tensor(pointer, written)
@@ -236,11 +240,11 @@ def parts_at(pointer, lines, pitch):
 HOST = """
 work = cute.make_ptr(cutlass.Float32, mWork.iterator.toint(), cute.AddressSpace.gmem, assumed_align=16)
 query_parts, query_written = parts_at(cute.recast_ptr(work, dtype=cutlass.Float16), QUERIES, PITCH)
-work += BATCHES * QUERIES * PITCH
+work += BATCHES * far(QUERIES * PITCH)
 key_parts, key_written = parts_at(cute.recast_ptr(work, dtype=cutlass.Float16), KEYS, PITCH)
-work += BATCHES * KEYS * PITCH
+work += BATCHES * far(KEYS * PITCH)
 value_parts, value_written = parts_at(cute.recast_ptr(work, dtype=cutlass.Float16), KEYS, WIDTH_PITCH)
-work += BATCHES * KEYS * WIDTH_PITCH
+work += BATCHES * far(KEYS * WIDTH_PITCH)
 query_undo = cute.make_tensor(work, cute.make_layout((QUERIES, BATCHES)))
 key_undo = cute.make_tensor(work + BATCHES * QUERIES, cute.make_layout((KEYS, BATCHES)))
 work += BATCHES * (QUERIES + KEYS)
