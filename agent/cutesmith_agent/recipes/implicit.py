@@ -156,7 +156,6 @@ def _geometry(schedule: ImplicitSchedule) -> list[str]:
         each("KERNEL", tuple(dim.kernel for dim in along)),
         "KERNEL = KERNEL_Z * KERNEL_Y * KERNEL_X",
         each("REACH", tuple(dim.reach for dim in along)) + "  # places of a window",
-        each("ORIGIN", tuple(dim.origin for dim in along)) + "  # the first position's first result",
         "# Result o has element t of input i where STEP * i = o + BEGIN + APART * t.",
         each("BEGIN", tuple(dim.begin for dim in along)),
         each("APART", tuple(dim.apart for dim in along)),

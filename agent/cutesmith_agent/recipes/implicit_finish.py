@@ -9,9 +9,9 @@ def unscaled(total, one, other):
 
 def result_of(z, y, x, phase):
     """Which result a position has in a phase, and whether there is such a one."""
-    z = STEP_Z * z + ORIGIN_Z + phase // (STEP_Y * STEP_X)
-    y, x = STEP_Y * y + ORIGIN_Y + phase // STEP_X % STEP_Y, STEP_X * x + ORIGIN_X + phase % STEP_X
-    inside = (z >= 0) & (z < RESULTS_Z) & (y >= 0) & (y < RESULTS_Y) & (x >= 0) & (x < RESULTS_X)
+    z = STEP_Z * z + phase // (STEP_Y * STEP_X)
+    y, x = STEP_Y * y + phase // STEP_X % STEP_Y, STEP_X * x + phase % STEP_X
+    inside = (z < RESULTS_Z) & (y < RESULTS_Y) & (x < RESULTS_X)
     return z, y, x, inside
 
 @cute.jit

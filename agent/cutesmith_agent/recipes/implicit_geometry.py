@@ -30,7 +30,6 @@ class Along:
     step: int  # results of a position
     positions: int
     start: int  # in the input, of the first position's window
-    origin: int  # the first position's first result; one below 0 is none
     begin: int  # result o has element t of input i where step * i = o + begin + apart * t
     apart: int
     phases: tuple[Taps, ...]
@@ -90,13 +89,13 @@ def convolution_of(graph: Graph) -> tuple[Node, Convolution] | None:
 def _dimensions(node: Node, x: GraphInput, weight: GraphInput) -> tuple[Along, Along, Along] | None:
     stride, padding, dilation = (integers(node.args[k]) for k in (3, 4, 5))
     sizes = zip(x.spec.shape[2:], node.outputs[0].shape[2:], weight.spec.shape[2:], strict=True)
-    found = [Along(1, 1, 1, 1, 1, 0, 0, 0, 0, (((0, 0),),))] * (DIMS - len(stride))
+    found = [Along(1, 1, 1, 1, 1, 0, 0, 0, (((0, 0),),))] * (DIMS - len(stride))
     for (size, results, kernel), s, p, d in zip(sizes, stride, padding, dilation, strict=True):
         if node.args[6]:
             found.append(_scattered(size, results, kernel, s, p, d))
         elif s == 1:
             taps = tuple((t, t * d) for t in range(kernel))
-            found.append(Along(size, results, kernel, 1, results, -p, 0, -p, d, (taps,)))
+            found.append(Along(size, results, kernel, 1, results, -p, -p, d, (taps,)))
         else:
             return None
     depth, height, width = found
@@ -105,12 +104,19 @@ def _dimensions(node: Node, x: GraphInput, weight: GraphInput) -> tuple[Along, A
 
 def _scattered(size: int, results: int, kernel: int, stride: int, padding: int, dilation: int) -> Along:
     """Result o has element t of input i where o + padding = stride * i + dilation * t."""
-    first, last = padding // stride, (results - 1 + padding) // stride
     by_phase = [
-        [(t, (phase - t * dilation) // stride) for t in range(kernel) if (t * dilation - phase) % stride == 0]
+        [
+            (t, (phase + padding - t * dilation) // stride)
+            for t in range(kernel)
+            if _meets(phase, t, stride, padding, dilation)
+        ]
         for phase in range(stride)
     ]
     least = min(shift for taps in by_phase for _, shift in taps)
     phases = tuple(tuple(sorted(((t, s - least) for t, s in taps), key=lambda tap: tap[1])) for taps in by_phase)
-    origin = stride * first - padding
-    return Along(size, results, kernel, stride, last - first + 1, first + least, origin, padding, -dilation, phases)
+    return Along(size, results, kernel, stride, -(-results // stride), least, padding, -dilation, phases)
+
+
+def _meets(phase: int, element: int, stride: int, padding: int, dilation: int) -> bool:
+    """Whether results of the phase have the kernel's element of any input."""
+    return (phase + padding - element * dilation) % stride == 0

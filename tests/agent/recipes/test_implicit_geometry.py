@@ -87,10 +87,10 @@ def by_places(found: Convolution, drawn: Drawn) -> torch.Tensor:
 def _results(dim: Along) -> list[tuple[int, int, tuple[tuple[int, int], ...]]]:
     """(result, where its window begins in the input, its taps) for each position and phase."""
     return [
-        (dim.step * position + dim.origin + phase, dim.start + position, taps)
+        (dim.step * position + phase, dim.start + position, taps)
         for position in range(dim.positions)
         for phase, taps in enumerate(dim.phases)
-        if 0 <= dim.step * position + dim.origin + phase < dim.results
+        if dim.step * position + phase < dim.results
     ]
 
 
