@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import math
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cutesmith_agent.recipes import Target, propose
 from cutesmith_agent.recipes.attention_formats import with_cuda_formats
 from cutesmith_agent.recipes.attention_graph import SDPA
 from cutesmith_agent.recipes.attention_schedules import schedules
@@ -128,7 +128,7 @@ def graph_of(worker: Worker, file: Path) -> Graph:
     return found.graph
 
 
-@settings(max_examples=8)
+@settings(max_examples=3)
 @given(form=forms())
 def test_views_and_masks_are_those_of_forward(
     worker: Worker, tmp_path_factory: pytest.TempPathFactory, form: Form
@@ -188,37 +188,27 @@ def score(e: Expr, views: Views, product: torch.Tensor, masks: dict[int, torch.T
     return machine._value(e, values, [], {})
 
 
-NOT_ONE_KERNEL = (
-    ("y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.5)", "scaled_dot_product_attention"),
-    ("y = torch.softmax(q @ k.mT, -2) @ v", ""),
-)
-
-
-@pytest.mark.parametrize(("line", "named"), NOT_ONE_KERNEL)
-def test_what_is_no_attention_is_left_to_other_recipes(worker: Worker, line: str, named: str, tmp_path: Path) -> None:
+def test_a_softmax_over_queries_is_left_to_other_recipes(worker: Worker, tmp_path: Path) -> None:
     own = (1, 2, KEYS, KEYS)
-    file = Form((line, "return y"), {"q": own, "k": own, "v": own}, None).write(tmp_path / "task.py")
-    found = propose(worker.inspect(Task(str(file), "Task")), Target("Task", file, "sm_80"))
-    assert not any("attention in one kernel" in draft.title for draft in found.drafts)
-    assert found.drafts or named in found.findings[0].message
+    lines = ("return torch.softmax(q @ k.mT, -2) @ v",)
+    file = Form(lines, {"q": own, "k": own, "v": own}, None).write(tmp_path / "task.py")
+    assert views_of(graph_of(worker, file)) is None
 
 
-@pytest.mark.parametrize(("dtype", "bytes_of_value"), [(".half()", 2), ("", 4)])
-def test_the_first_schedule_fits_every_device(worker: Worker, dtype: str, bytes_of_value: int, tmp_path: Path) -> None:
+def test_the_first_schedule_fits_every_device(worker: Worker, tmp_path: Path) -> None:
     own = (1, 2, 300, 64)
     lines = ("return F.scaled_dot_product_attention(q, k, v)",)
-    views = views_of(
-        graph_of(worker, Form(lines, {"q": own, "k": own, "v": own}, None).write(tmp_path / "task.py", dtype))
-    )
+    file = Form(lines, {"q": own, "k": own, "v": own}, None).write(tmp_path / "task.py")
+    views = views_of(graph_of(worker, file))
     assert views is not None
-    for depth, width in ((8, 8), (64, 64), (20, 256), (128, 128), (256, 256)):
-        for arch in ("sm_80", "sm_89", "sm_90a"):
-            found = schedules(replace(views, depth=depth, width=width), arch)
-            assert 1 <= len(found) <= 10
-            in_memory = found[0].queries * -(-depth // 16) + found[0].stages * found[0].keys * -(
-                -max(depth, width) // 16
-            )
-            assert bytes_of_value * 16 * in_memory <= 98 * 1024
+    for dtype, depth, width, arch in itertools.product(
+        ("float16", "float32"), (8, 20, 64, 256), (8, 128, 256), ("sm_80", "sm_89", "sm_90a")
+    ):
+        queries = replace(views.queries, access=replace(views.queries.access, dtype=dtype))
+        found = schedules(replace(views, queries=queries, depth=depth, width=width), arch)
+        assert 1 <= len(found) <= 10
+        pieces = found[0].queries * -(-depth // 16) + found[0].stages * found[0].keys * -(-max(depth, width) // 16)
+        assert (4 if dtype == "float32" else 2) * 16 * pieces <= 98 * 1024
 
 
 BHLD, BLHD = (160, 40, 8, 1), (160, 8, 32, 1)
