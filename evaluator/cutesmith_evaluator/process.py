@@ -167,6 +167,7 @@ class WorkerProcess:
         self, message: dict[str, Any], doing: str, deadline_s: float, on_progress: Callable[[str], None] | None
     ) -> dict[str, Any]:
         """Sends one request and returns its reply. `doing` completes "… while <doing>" in errors."""
+        self._progress = ""
         try:
             self._send(message)
         except OSError:
@@ -204,6 +205,7 @@ class WorkerProcess:
             if ended and not self._replies:
                 self._raise_died(doing)
             self._check_use(doing)
+            deadline.look(self._progress)
             if deadline.has_passed:
                 self.kill()
                 last = f" ({self._progress})" if self._progress else ""

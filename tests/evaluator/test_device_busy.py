@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 import torch
 
+from cutesmith_evaluator.deadline import WAITING_FOR_DEVICE, Deadline
 from cutesmith_evaluator.turns import busy_finding, turn
 from cutesmith_evaluator.worker.device_load import await_device
 
@@ -83,3 +85,19 @@ def test_other_programs_are_waited_for(readings: list[str], finds: bool):
     assert (finding is not None) is finds
     assert bool(said) is bool(readings)
     assert finding is None or "90 % busy" in finding.message
+
+
+def test_waiting_for_a_device_is_not_a_candidates_time_but_bounded():
+    """A candidate was called too slow as another program kept the device busy; the words could be a candidate's own."""
+    deadline = Deadline(0.2, os.getpid(), most_waited_s=1.0)
+    waiting = f"{WAITING_FOR_DEVICE}: another program keeps it 99 % busy"
+    for doing, passes in ((waiting, False), ("validating", True)):
+        for _ in range(6):
+            time.sleep(0.05)
+            deadline.look(doing)
+        assert deadline.has_passed is passes
+    endless = Deadline(0.2, os.getpid(), most_waited_s=0.1)
+    for _ in range(10):
+        time.sleep(0.05)
+        endless.look(waiting)
+    assert endless.has_passed

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import torch
 
+from cutesmith_evaluator.deadline import WAITING_FOR_DEVICE
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.methods import Progress
 from cutesmith_evaluator.worker.nvml import managed
@@ -35,7 +36,7 @@ def await_device(
                 "times may be off and memory may not have sufficed."
             )
             return Finding("device-busy", message, severity="warning")
-        progress(f"waiting for the device: {words} ({passed:.0f} s of up to {wait_s:.0f} s)")
+        progress(f"{WAITING_FOR_DEVICE}: {words} ({passed:.0f} s of up to {wait_s:.0f} s)")
         time.sleep(min(_LOOK_S, wait_s))
     return None
 

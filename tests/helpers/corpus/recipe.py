@@ -28,6 +28,9 @@ class Recipe:
     sources: tuple[Path, ...] = ()  # what its digest covers besides the kernel
     arch: str = "sm_90a"  # that the recipe is asked for
     values: Values = "spread"
+    rounds_weights: bool = (
+        False  # to the results' type, before a sum: where fusing moves one across a midpoint, sums differ
+    )
 
     @property
     def member(self) -> str:

@@ -38,6 +38,8 @@ _CHECKS = {
     torch.float32: close("f32", relative=2.0**-20, absolute=2.0**-20),
     torch.float16: close("f16", relative=2.0**-10, absolute=2.0**-24),
 }
+# A weight of an eighth rounded the other way, times a value of 2.
+_WEIGHED = close("f16", relative=2.0**-10, absolute=2.0**-13)
 
 
 def recipes() -> Iterator[Recipe]:
@@ -69,12 +71,13 @@ def _case(recipe: Recipe) -> CuteCase:
     def forward(module: nn.Module, *tensors: Tensor) -> Any:
         return _candidate(kernel).forward(module, *tensors)
 
-    return CuteCase(name, forward, module, inputs, _checks(module, inputs), (kernel, *recipe.sources))
+    return CuteCase(name, forward, module, inputs, _checks(recipe, module, inputs), (kernel, *recipe.sources))
 
 
-def _checks(module: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Check, ...]:
+def _checks(recipe: Recipe, module: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Check, ...]:
     results = deepcopy(module).to("meta")(*(tensor.to("meta") for tensor in inputs))
-    return tuple(_CHECKS.get(each.dtype, EXACT) for each in (results if isinstance(results, tuple) else (results,)))
+    known = _CHECKS | ({torch.float16: _WEIGHED} if recipe.rounds_weights else {})
+    return tuple(known.get(each.dtype, EXACT) for each in (results if isinstance(results, tuple) else (results,)))
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from corpus.recipe import FORMS, Recipe, of_module
@@ -16,6 +17,10 @@ def tensor_core_recipes() -> Iterator[Recipe]:
     yield _made("convolution ManyChannels of 1 parts", "ManyChannels", parts=1)
     for kind in ("Attention", "Causal", "Written", "WrittenMask"):
         for form in FORMS:
-            yield _made(f"attention {kind} {form}", kind, form)
+            yield _weighing(_made(f"attention {kind} {form}", kind, form))
     for form in FORMS:
-        yield _made(f"sm_80 attention Causal {form}", "Causal", form, arch="sm_80")
+        yield _weighing(_made(f"sm_80 attention Causal {form}", "Causal", form, arch="sm_80"))
+
+
+def _weighing(recipe: Recipe) -> Recipe:
+    return replace(recipe, rounds_weights=True)
