@@ -72,14 +72,14 @@ VOLUME = Case(
     72,
     (1, 33, 3, 2, 5),
     "F.gelu(self.conv(x) + 1)",
-    {"is_kept": 0},
+    {"is_kept": 0, "parts": 2},
 )
 SCATTERED = Case(
     "ConvTranspose2d(16, 8, 3, stride=2, padding=1, output_padding=1)",
     8,
     (1, 16, 5, 9),
     "F.mish(self.conv(x)) * self.scale",
-    {"tile_y": 8},
+    {"parts": 2},
 )
 LINE = Case("ConvTranspose1d(5, 8, 3, padding=1)", 8, (2, 5, 13), "F.relu(self.norm(self.conv(x)))", {"tile_x_1": 8})
 

@@ -132,7 +132,8 @@ class ImplicitSchedule:
 
 
 _GROUPS = ((1, 1, 2), (1, 2, 1), (1, 2, 2), (2, 1, 1), (1, 1, 1), (4, 1, 1), (2, 2, 1), (1, 1, 3), (1, 3, 1), (3, 1, 1))
-_PER_MP = (4, 3, 2, 1)
+_PER_MP = (5, 4, 3, 2, 1)
+WHOLE = 512  # threads of the tiles that were fastest on an H200, then of many small blocks (2026-11-30)
 
 
 def schedules(found: Convolution, parts: int) -> tuple[ImplicitSchedule, ...]:
@@ -142,7 +143,12 @@ def schedules(found: Convolution, parts: int) -> tuple[ImplicitSchedule, ...]:
         for n in _widths(found):
             several = [ImplicitSchedule(found, groups, n, per_mp, parts) for per_mp in _PER_MP]
             made += [one for one in several if one.fits][:1]
-    return tuple(sorted(made, key=_guess))
+    made.sort(key=_guess)
+    large = [one for one in made if one.threads == WHOLE][:1]
+    several = [one for one in made if one.per_mp > 1]
+    few = found.channels <= EIGHT  # what a tile reads is little beside what it writes
+    small = [max(several, key=lambda one: one.per_mp) if few else several[0]] if several else []
+    return tuple(dict.fromkeys((*large, *small, *made)))
 
 
 def _widths(found: Convolution) -> tuple[int, ...]:
