@@ -58,7 +58,9 @@ def test_a_convolution_keeps_its_precision(worker: Worker, name: str, tmp_path: 
         candidate.parent.mkdir()
         candidate.write_text(draft.source)
         verdict = worker.validate(task, candidate, quick=True)
-        assert (verdict.ok, verdict.precision) == (True, "kept"), (draft.schedule, verdict.findings)
+        allowed = {"kept", "as eager"} if any("tf32" in each for each in draft.schedule) else {"kept"}
+        assert verdict.ok, (draft.schedule, verdict.findings)
+        assert verdict.precision in allowed, (draft.schedule, verdict.findings)
         timing = worker.time(task, candidate, quick=True)
         arms = ", ".join(f"{arm.name} {arm.median_ms:.4f}" for arm in timing.arms)
         print(f"{name} {draft.schedule}: {arms}; {timing.fraction_of_copy:.2f} of a copy", flush=True)
