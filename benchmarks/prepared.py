@@ -19,12 +19,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
-from cutesmith_agent.recipes import Target, propose
-from cutesmith_agent.recipes.contract import Draft
+from cutesmith_agent.recipes import Target, kinds_in_turn, propose
 from cutesmith_agent.source.naming import snake_case
 from cutesmith_evaluator.types import Task
 from kernelbench import level2
@@ -85,7 +83,7 @@ def prepare(folder: Path, results: Path, chosen: list[Case]) -> None:
             inspection = worker.inspect(Task(str(file), case.qualname))
             there = replace(inspection.environment, device="CUDA")  # where drafts are measured
             proposal = propose(replace(inspection, environment=there), Target(case.qualname, file, "sm_90a"))
-            drafts = several(proposal.drafts)
+            drafts = kinds_in_turn(proposal.drafts, DRAFTS)
             if not drafts:
                 print(f"{case.name}: {' '.join(finding.message for finding in proposal.findings)}", flush=True)
                 continue
@@ -97,15 +95,6 @@ def prepare(folder: Path, results: Path, chosen: list[Case]) -> None:
             schedules = [draft.schedule for draft in drafts]
             (place / "about.json").write_text(json.dumps(about | {"kernel": kernel, "schedules": schedules}))
             print(case.name, len(drafts), flush=True)
-
-
-def several(drafts: tuple[Draft, ...]) -> tuple[Draft, ...]:
-    """The best guesses of each kind of kernel in turn; the parameters of their schedules tell kinds apart."""
-    kinds: dict[frozenset[str], list[Draft]] = {}
-    for draft in drafts:
-        kinds.setdefault(frozenset(draft.schedule), []).append(draft)
-    in_turn = (draft for row in zip_longest(*kinds.values()) for draft in row if draft is not None)
-    return tuple(islice(in_turn, DRAFTS))
 
 
 def measure_in_processes(folder: Path, results: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice, zip_longest
 from pathlib import Path
 
 from cutesmith_evaluator.types import Finding
@@ -25,6 +27,15 @@ class Draft:
     source: str
     schedule: dict[str, int] = field(default_factory=dict)
     title: str = ""
+
+
+def kinds_in_turn(drafts: Iterable[Draft], most: int) -> tuple[Draft, ...]:
+    """The best guesses of each kind of kernel in turn; the parameters of their schedules tell kinds apart."""
+    kinds: dict[frozenset[str], list[Draft]] = {}
+    for draft in drafts:
+        kinds.setdefault(frozenset(draft.schedule), []).append(draft)
+    in_turn = (draft for row in zip_longest(*kinds.values()) for draft in row if draft is not None)
+    return tuple(islice(in_turn, most))
 
 
 @dataclass(frozen=True)

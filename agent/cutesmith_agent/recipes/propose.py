@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from itertools import islice, zip_longest
+from itertools import islice
 
 from cutesmith_evaluator.types import Finding, Graph, Inspection
 
 from .attention_formats import with_cuda_formats
 from .chains import chains_of, chains_of_convolutions
-from .contract import Draft, Proposal, Target, Unsupported
+from .contract import Draft, Proposal, Target, Unsupported, kinds_in_turn
 from .file import write
-from .kernels import Kernel, convolution_kernels, kernels_of
+from .kernels import Kernel, kernels_of
 from .library import Call
 from .steps import StepCall
 from .text import kernel_name
 
 MOST = 10  # drafts, where there are several kinds of kernels
 CONVOLUTIONS = 4  # chains of kernels that begin with a convolution: beside them there are others
+_CONVOLVES = "tile_x"  # a constant of kernels that compute a convolution themselves
 NO_DEVICE = "none"  # an environment's, where CUDA is missing
 
 
@@ -29,26 +30,22 @@ def propose(inspection: Inspection, target: Target) -> Proposal:
         return Proposal(findings=inspection.findings)
     if inspection.environment.device != NO_DEVICE:
         graph = with_cuda_formats(graph)
-    own = _of_convolutions(graph, inspection, target)
-    try:
-        drafts = [_draft(kernel, (), inspection, target) for kernel in kernels_of(graph, target, _name(target))]
-    except Unsupported as stop:
-        drafts = _in_several(graph, inspection, target)
-        if not drafts and not own:
-            return Proposal(findings=(Finding("no-recipe", f"{stop}.", stop.line, str(target.module_file)),))
-    drafts = [*drafts[:1], *own, *drafts[1:]]
-    if any(name in draft.schedule for draft in drafts for name in ("tile_x", "tile_x_1")):
-        drafts = _of_each_kind(drafts)
+    drafts, stopped = _of_one_or_several(graph, inspection, target)
+    if not any(_CONVOLVES in draft.schedule for draft in drafts):
+        drafts[1:1] = _of_convolutions(graph, inspection, target)
+    if not drafts and stopped:
+        return Proposal(findings=(Finding("no-recipe", f"{stopped}.", stopped.line, str(target.module_file)),))
+    if any(name in draft.schedule for draft in drafts for name in (_CONVOLVES, f"{_CONVOLVES}_1")):
+        drafts = list(kinds_in_turn(drafts, MOST))
     return Proposal(tuple({hashlib.sha256(d.source.encode()).digest(): d for d in drafts}.values()))
 
 
-def _of_each_kind(drafts: list[Draft]) -> list[Draft]:
-    """Best guesses of each kind of kernel in turn, no more than are worth measuring; parameters tell kinds apart."""
-    kinds: dict[frozenset[str], list[Draft]] = {}
-    for draft in drafts:
-        kinds.setdefault(frozenset(draft.schedule), []).append(draft)
-    in_turn = (draft for row in zip_longest(*kinds.values()) for draft in row if draft is not None)
-    return list(islice(in_turn, MOST))
+def _of_one_or_several(graph: Graph, inspection: Inspection, target: Target) -> tuple[list[Draft], Unsupported | None]:
+    """Drafts of one kernel; of several, and what stopped the one, where it cannot do all."""
+    try:
+        return [_draft(kernel, (), inspection, target) for kernel in kernels_of(graph, target, _name(target))], None
+    except Unsupported as stop:
+        return _in_several(graph, inspection, target), stop
 
 
 def _in_several(graph: Graph, inspection: Inspection, target: Target) -> list[Draft]:
@@ -60,10 +57,7 @@ def _in_several(graph: Graph, inspection: Inspection, target: Target) -> list[Dr
 
 
 def _of_convolutions(graph: Graph, inspection: Inspection, target: Target) -> list[Draft]:
-    """Drafts of several kernels, the first of which computes a convolution with what follows it directly;
-    none where one kernel computes all."""
-    if convolution_kernels(graph, target, _name(target)):
-        return []
+    """Drafts of several kernels, the first of which computes a convolution with what follows it directly."""
     chains = islice(chains_of_convolutions(graph, target, _name(target)), CONVOLUTIONS)
     try:
         return [_draft(last, calls, inspection, target) for calls, last in chains]
