@@ -45,8 +45,8 @@ fuzz-editor: $(VENV)/installed-dev ## Random editor sessions against the real se
 honest: $(VENV)/installed-dev ## Put every honest kernel through cutesmith check (a quarter of an hour)
 	CUTESMITH_HONEST=all $(BIN)/python -m pytest tests/evaluator/test_guards_check.py -k honest
 
-sizes: $(VENV)/installed-dev ## Validate every family of recipes over all its shapes on the emulated device (hours)
-	CUTESMITH_SIZES=all $(BIN)/python -m pytest -q tests/emulator/test_sizes.py
+sizes: $(VENV)/installed-dev ## Validate every family of recipes over all its shapes on the emulated device (hours; goes on where it was)
+	$(BIN)/python benchmarks/sizes.py build/sizes-emulated.jsonl --device emulated
 
 test-gpu: $(VENV)/installed-dev ## Run the tests that need a CUDA device
 	$(BIN)/python -m pytest -m gpu tests/gpu

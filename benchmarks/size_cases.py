@@ -1,4 +1,4 @@
-"""Every family of kernels over shapes that break arithmetic of tiles: powers of two, primes, 1, odd strides, long."""
+"""Every family of kernels over shapes that break arithmetic of tiles: powers of two, primes, 1, odd, long, empty."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class SizeCase:
         """The module's file."""
         *steps, result = (step.strip() for step in self.family.computes.split(";"))
         lines = "\n".join((*(f"        {step}" for step in steps), f"        return {result}"))
-        second = self.shape[1] if len(self.shape) > 1 else self.shape[0]
+        second = self.shape[:2][-1]
         holds = f"        self.{self.family.holds.replace('{}', str(second))}" if self.family.holds else "        pass"
         made = [f"torch.randn({self.shape}).to(DTYPE)"]
         if self.family.other:
@@ -76,11 +76,12 @@ _EDGES = (1, 2, 3, 5, 7, 8, 16, 31, 32, 33, 61, 64, 97, 127, 128, 129, 251, 256,
 _FLAT = (
     *((n,) for n in _EDGES[1:]),
     *((1, 1, 3), (2, 3, 5, 7), (13, 17), (64, 65), (65, 64), (1, 4097), (4096, 1), (3, 1, 1, 11), (8191,), (16384,)),
+    *((0,), (0, 8), (16_777_259,)),
 )
 _ROWS = (
     *((3, n) for n in _EDGES[1:]),
     *((1, 8), (1, 1031), (33, 5), (129, 12), (257, 4), (2, 2048), (5, 2050), (2, 3, 96), (7, 1, 65), (1, 4096)),
-    *((6, 11), (19, 44), (70, 100), (2, 5000)),
+    *((6, 11), (19, 44), (70, 100), (2, 5000), (0, 8), (4099, 4099)),
 )
 _LONG = tuple((2, n) for n in (*range(20000, 20016), *range(32760, 32776, 2), 40961, 49152, 65535, 65536, 65537, 66002))
 _MIDDLE = (
@@ -136,14 +137,21 @@ FAMILIES = (
     Family(
         "loss of rows", "F.cross_entropy(x, y)", tuple(s for s in _ROWS if len(s) == 2 and min(s) > 1), other=_PLACES
     ),
+    Family("arg", "torch.argmax(x, -1)", _ROWS),
+    Family("middle arg", "torch.argmin(x, 1)", _MIDDLE),
+    Family("joined", "torch.cat((x, torch.relu(x) * 2), -1)", _ROWS),
     Family("scan", "torch.cumsum(x, -1)", _SCAN),
     Family("pooling", "F.max_pool2d(x, 3, 2, 1) + 1", _PLANES),
     Family("windows", "F.avg_pool2d(x, 3, 1, 1)", _PLANES),
     Family("line", "F.max_pool1d(x, 5, 1, 2, 2) + 1", _LINES),
     Family("strided line", "F.avg_pool1d(torch.tanh(x), 4, 3, 2, True, False)", _LINES),
     Family("chain", "F.max_pool1d(F.layer_norm(x, x.shape[-1:]), 3, 2, 1) * 2", _LINES),
+    Family("depthwise", "F.relu(self.conv(x))", _PLANES, _CONV),
     Family(
-        "depthwise", "F.relu(self.conv(x))", _PLANES, "conv = nn.Conv2d({}, {}, 3, padding=1, groups={}, dtype=DTYPE)"
+        "channels last",
+        "F.silu(x.to(memory_format=torch.channels_last)) * y",
+        _CHANNELS,
+        other="torch.randn({}, 1, 1).to(DTYPE)",
     ),
     Family("channel norm", "self.norm(x)", _CHANNELS, _NORM),
 )
