@@ -16,7 +16,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from cutesmith_evaluator.types import Task
 from kernelbench import level2
 from memory_bound import is_chosen
 from pipeline import KeptWorker, write_accepted
-from prepared_case import PreparedCase
+from prepared_case import BASELINES, PreparedCase
 from records import RESULTS, append_line, environment_fields, read_lines
 from suite import Case, all_cases, attention_cases
 
@@ -52,7 +52,7 @@ def main() -> None:
     if options.step == "prepare":
         prepare(options.folder.absolute(), options.results, chosen_cases(options))
     elif options.step == "measure":
-        measure_in_processes(options.folder.absolute(), options.results.absolute())
+        measure_in_processes(Path(__file__), options.folder.absolute(), options.results.absolute())
     else:
         measure_share(options.folder, options.results, options.number)
 
@@ -73,7 +73,8 @@ def level2_cases(folder: Path) -> tuple[Case, ...]:
     return tuple(Case(f"L2 {file.stem.replace('_', ' ')}", file, "Model", "pointwise") for file in files)
 
 
-def prepare(folder: Path, results: Path, chosen: list[Case]) -> None:
+def prepare(folder: Path, results: Path, chosen: list[Case], most: int = DRAFTS) -> None:
+    """`most`: drafts of a case."""
     done = {line["case"] for line in read_lines(results) if "failed" not in line}
     cases = [case for case in chosen if case.name not in done]
     with KeptWorker() as worker:
@@ -83,7 +84,7 @@ def prepare(folder: Path, results: Path, chosen: list[Case]) -> None:
             inspection = worker.inspect(Task(str(file), case.qualname))
             there = replace(inspection.environment, device="CUDA")  # where drafts are measured
             proposal = propose(replace(inspection, environment=there), Target(case.qualname, file, "sm_90a"))
-            drafts = kinds_in_turn(proposal.drafts, DRAFTS)
+            drafts = kinds_in_turn(proposal.drafts, most)
             if not drafts:
                 print(f"{case.name}: {' '.join(finding.message for finding in proposal.findings)}", flush=True)
                 continue
@@ -97,11 +98,12 @@ def prepare(folder: Path, results: Path, chosen: list[Case]) -> None:
             print(case.name, len(drafts), flush=True)
 
 
-def measure_in_processes(folder: Path, results: Path) -> None:
+def measure_in_processes(script: Path, folder: Path, results: Path) -> None:
+    """`script`: whose step `share` each process runs."""
     (folder / "common.json").write_text(json.dumps(environment_fields()))
     for left in folder.glob("reached_*"):
         left.unlink()
-    command = [sys.executable, str(Path(__file__)), "share", str(folder), str(results), "--number"]
+    command = [sys.executable, str(script), "share", str(folder), str(results), "--number"]
     running = [subprocess.Popen([*command, str(number)]) for number in range(PROCESSES)]
     while any(process.poll() is None for process in running):
         time.sleep(0.2)
@@ -115,14 +117,8 @@ def measure_share(folder: Path, results: Path, number: int) -> None:
     import torch
 
     share = Share(folder, results, number)
-    done = {line["case"] for line in read_lines(results) if "failed" not in line}
-    abouts = {place: json.loads((place / "about.json").read_text()) for place in prepared_in(folder)}
-    places = [place for place, about in abouts.items() if about["case"] not in done][number::PROCESSES]
     with torch.no_grad():
-        ready = []
-        for place in places:
-            with room_for(folder, place, number):
-                ready += share.tried(abouts[place], lambda place=place: PreparedCase(place))
+        ready = compiled_cases(share)
         share.wait("compiled")
         with share.alone():
             for case in list(ready):
@@ -139,6 +135,17 @@ def measure_share(folder: Path, results: Path, number: int) -> None:
                 for line in share.tried(case.about, lambda case=case: case.with_inputs(case.measured)):
                     append_line(results, share.common | line)
                     print(summary(line), flush=True)
+
+
+def compiled_cases(share: Share, baselines: Sequence[str] = BASELINES) -> list[PreparedCase]:
+    """The share's cases that RESULTS lacks, as far as they run."""
+    done = {line["case"] for line in read_lines(share.results) if "failed" not in line}
+    abouts = {place: json.loads((place / "about.json").read_text()) for place in prepared_in(share.folder)}
+    ready: list[PreparedCase] = []
+    for place in [place for place, about in abouts.items() if about["case"] not in done][share.number :: PROCESSES]:
+        with room_for(share.folder, place, share.number):
+            ready += share.tried(abouts[place], lambda place=place: PreparedCase(place, baselines))
+    return ready
 
 
 def prepared_in(folder: Path) -> list[Path]:
