@@ -12,40 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench_folder import MODEL, level
 from command_line import cutesmith
 from cutesmith_server.bench.results import open_results, summary
+from cutesmith_server.bench.running import Ended
 from cutesmith_server.bench.tables import markdown, page
 from cutesmith_server.bench.tasks import BenchTask, find_tasks, shard_of
 from cutesmith_server.bench.totals import FAST, totals
 from cutesmith_server.errors import RefusedError
-
-MODEL = """\
-import torch
-from torch import nn
-
-class Helper(nn.Module):
-    def forward(self, x):
-        return x
-
-class Model(nn.Module):
-    def forward(self, x):
-        return {expression}
-
-def get_inputs():
-    return [torch.rand(32, 64)]
-
-def get_init_inputs():
-    return []
-"""
-
-
-def level(folder: Path, **files: str) -> Path:
-    """A level's folder as KernelBench has it."""
-    place = folder / "level1"
-    place.mkdir(parents=True)
-    for name, expression in files.items():
-        (place / f"{name[1:]}.py").write_text(MODEL.format(expression=expression))
-    return place
 
 
 def record(name: str, **changes: Any) -> dict[str, Any]:
@@ -64,6 +38,10 @@ def record(name: str, **changes: Any) -> dict[str, Any]:
         "times_ms": {"candidate": {"median": 1.0}, "eager": {"median": 2.0}},
     }
     return plain | changes
+
+
+def ended(name: str) -> Ended:
+    return Ended(BenchTask(Path("f.py"), "Model", name, None, None, "0"), record(name))
 
 
 def test_tasks_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
@@ -130,12 +108,12 @@ def test_no_text_breaks_a_table(text: str) -> None:
 
 def test_a_line_that_a_kill_cut_short_is_run_again(tmp_path: Path) -> None:
     results = open_results(tmp_path, "1-of-2")
-    results.append(record("whole"))
+    results.append(ended("whole"))
     with results.lines.open("a") as file:
         file.write(json.dumps(record("torn"))[:40])
     again = open_results(tmp_path, "1-of-2")
-    again.append(record("next"))
-    open_results(tmp_path, "2-of-2").append(record("other"))
+    again.append(ended("next"))
+    open_results(tmp_path, "2-of-2").append(ended("other"))
     assert again.known().keys() == {"whole", "next", "other"}
 
 

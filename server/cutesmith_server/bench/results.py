@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cutesmith_server.bench.running import Ended
 from cutesmith_server.bench.tables import markdown, page
 from cutesmith_server.bench.tasks import BenchTask
 from cutesmith_server.bench.totals import BASELINES, totals
@@ -27,9 +28,22 @@ class Results:
     def lines(self) -> Path:
         return self.folder / f"results-{self.shard}.jsonl"
 
-    def append(self, record: Record) -> None:
-        with self.lines.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    @property
+    def tasks(self) -> Path:
+        """Where copies of the tasks' files are, each in a folder of its own, and their kernels."""
+        return self.folder / "tasks"
+
+    def append(self, ended: Ended) -> None:
+        """The record, and the kernel beside the copy of its task's file. Raises RefusedError."""
+        try:
+            if ended.kernel is not None:
+                place = self.tasks / ended.task.place
+                (place / Path(ended.kernel.path).name).write_bytes(ended.kernel.source.encode())
+            with self.lines.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(ended.record, ensure_ascii=False) + "\n")
+        except OSError as error:
+            why = f"{error.filename or self.folder} cannot be written ({error.strerror})"
+            raise RefusedError(f"{why}: see to it, and run the command again to go on.") from None
 
     def known(self) -> dict[str, Record]:
         """Every task's last record, of all shards, by the task's key. A line that a kill cut short is left out."""

@@ -1,34 +1,28 @@
-"""`cutesmith bench`: a job for each file, one after the other, each in processes of its own; resumable."""
+"""`cutesmith bench`: a job for each file, each in processes of its own, one after the other or on Ray; resumable."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING
 
-from cutesmith_agent.job import Job
-from cutesmith_evaluator.types import Task
-from cutesmith_server.agent_process import Died, Done, StageReached
-from cutesmith_server.bench.outcome import Record, failure, record_of
+from cutesmith_server.bench.outcome import Record
 from cutesmith_server.bench.results import Results, open_results, summary, write_summary
+from cutesmith_server.bench.running import Ended, Orders, one_by_one
 from cutesmith_server.bench.tasks import BenchTask, find_tasks, shard_of
 from cutesmith_server.cli.jobs import interpreter
 from cutesmith_server.cli.output import console, from_here, print_json
-from cutesmith_server.cli.working import DeviceBusyError, agent_at_work
-from cutesmith_server.errors import RefusedError
-from cutesmith_server.report import ReportError, read_report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Generator, Iterator
 
-    Shown = Callable[[str], None]
+    from cutesmith_server.bench.running import Shown
 
 
 def bench(options: argparse.Namespace) -> int:
@@ -56,52 +50,29 @@ def bench(options: argparse.Namespace) -> int:
 def _run_all(waiting: Sequence[BenchTask], results: Results, options: argparse.Namespace, total: int) -> int:
     """Runs them until the time is up; how many are left."""
     end = time.monotonic() + options.time_limit if options.time_limit else float("inf")
-    with _progress(total, total - len(waiting), quiet=options.json) as (shown, advance):
-        for number, task in enumerate(waiting):
-            if time.monotonic() >= end:
-                return len(waiting) - number
-            record = _run_one(task, results.folder, options, shown)
-            results.append(record)
-            advance(f"{task.place}: {_words(record)}")
-    return 0
+    orders = Orders(interpreter(options) if options.interpreter else None, tuple(options.arch), options.device)
+    left = len(waiting)
+    with (
+        _progress(total, total - left, quiet=options.json) as (shown, advance),
+        closing(_ended(waiting, results.tasks, orders, end, shown, options.ray)) as ended,
+    ):
+        for each in ended:
+            results.append(each)
+            advance(f"{each.task.place}: {_words(each.record)}")
+            left -= 1
+    return left
 
 
-def _run_one(task: BenchTask, folder: Path, options: argparse.Namespace, shown: Shown) -> Record:
-    start = time.monotonic()
-    try:
-        file = task.copy_to(folder / "tasks")
-        done = asyncio.run(_follow(_job(task, file, options), lambda stage: shown(f"{task.place}: {stage}")))
-        return record_of(task, read_report(done.report), time.monotonic() - start)
-    except DeviceBusyError:  # says nothing of the task
-        raise
-    except (RefusedError, ReportError, OSError) as error:
-        return failure(task, str(error), time.monotonic() - start)
+def _ended(
+    waiting: Sequence[BenchTask], folder: Path, orders: Orders, end: float, shown: Shown, ray: str | None
+) -> Generator[Ended]:
+    """The tasks as they end: here, or on the Ray cluster of that address."""
+    if ray is None:
+        yield from one_by_one(waiting, folder, orders, end, shown)
+    elif waiting:
+        from cutesmith_server.bench.on_ray import on_cluster
 
-
-def _job(task: BenchTask, file: Path, options: argparse.Namespace) -> Job:
-    return Job(
-        kind="optimize",
-        task=Task(str(file), task.qualname),
-        workspace=str(file.parent),
-        interpreter=interpreter(options),
-        archs=tuple(options.arch),
-        device=options.device,
-        resume=True,
-        proposer="recipes",
-    )
-
-
-async def _follow(job: Job, shown: Shown) -> Done:
-    """Raises RefusedError when the agent dies."""
-    async with agent_at_work(job, shown, waits=True) as agent:
-        async for event in agent.events():
-            if isinstance(event, Done):
-                return event
-            if isinstance(event, Died):
-                raise RefusedError(event.message)
-            if isinstance(event, StageReached):
-                shown(event.stage)
-        raise AssertionError("the events of an agent end with Done or Died")
+        yield from on_cluster(waiting, folder, orders, end, shown, ray)
 
 
 @contextmanager

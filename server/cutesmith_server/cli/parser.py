@@ -124,6 +124,8 @@ def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
     bench.add_argument("--shard", type=_shard, default=(1, 1), metavar="K/N", help=shard_help)
     limit_help = "start no task after so many seconds (default: no limit)"
     bench.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help=limit_help)
+    ray_help = "on a Ray cluster, a task at a time on each GPU: its head's HOST:PORT, or local for this machine's GPUs"
+    bench.add_argument("--ray", metavar="ADDRESS", help=ray_help)
     _add_device(bench)
     _add_json(bench)
 
