@@ -2,6 +2,7 @@
 
 `prepare FOLDER` writes our drafts, without a device; `measure FOLDER RESULTS` times the fastest right one of each case
 in turns with quack's (installed with `pip install quack-kernels`), with a cold L2, and appends a line for each case.
+Processes compile side by side and time one at a time, alone on the device.
 `page` prints the table of results/quack.jsonl.
 """
 
@@ -15,9 +16,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from prepared import prepare, prepared_in
+from prepared import PROCESSES, Share, measure_in_processes, prepare, prepared_in
 from prepared_case import SAMPLE_S, PreparedCase
-from records import RESULTS, append_line, environment_fields, read_lines
+from records import RESULTS, append_line, read_lines
 from suite import ROOT, Case
 
 _TASKS = ROOT / "benchmarks" / "tasks" / "peer_rows.py"
@@ -32,18 +33,27 @@ def cases() -> Iterator[Case]:
         yield Case(f"{kind} {rows}×{columns} {dtype}", _TASKS, kind, "reduction", constants)
 
 
-def measure(folder: Path, results: Path) -> None:
+def measure_share(folder: Path, results: Path, number: int) -> None:
     import torch
 
-    common = environment_fields()
+    share = Share(folder, results, number)
     done = {line["case"] for line in read_lines(results)}
     with torch.no_grad():
-        for place in prepared_in(folder):
-            case = json.loads((place / "about.json").read_text())["case"]
-            if case not in done:
-                line = common | {"case": case} | measured(PreparedCase(place, baselines=("eager",)))
-                append_line(results, line)
+        for place in prepared_in(folder)[number::PROCESSES]:
+            about = json.loads((place / "about.json").read_text())
+            if about["case"] in done:
+                continue
+            for line in share.tried(
+                about, lambda place=place: _timed(PreparedCase(place, baselines=("eager",)), share)
+            ):
+                append_line(results, share.common | line)
                 print(line["case"], line["ms"], f"{line['against_quack']:.3f}", line["ok"], flush=True)
+
+
+def _timed(case: PreparedCase, share: Share) -> dict[str, Any]:
+    case.with_inputs(lambda: quack_call(case.about["qualname"], case.module, case.inputs)())  # compiled here
+    with share.alone():
+        return {"case": case.about["case"]} | measured(case)
 
 
 def measured(case: PreparedCase) -> dict[str, Any]:
@@ -74,16 +84,18 @@ def _beside_quack(case: PreparedCase) -> dict[str, Any]:
 
 def quack_call(kind: str, module: Any, inputs: Any) -> Callable[[], Any]:
     """Quack's forward of the same tensors."""
-    from quack import cross_entropy, rmsnorm, softmax  # pyright: ignore[reportMissingImports] - only beside a GPU
+    from quack.cross_entropy import cross_entropy_fwd  # pyright: ignore[reportMissingImports] - only beside a GPU
+    from quack.rmsnorm import layernorm_fwd, rmsnorm_fwd  # pyright: ignore[reportMissingImports]
+    from quack.softmax import softmax_fwd  # pyright: ignore[reportMissingImports]
 
     x = inputs[0]
     if kind == "RowSoftmax":
-        return lambda: softmax.softmax_fwd(x)
+        return lambda: softmax_fwd(x)
     if kind == "RowRMSNorm":
-        return lambda: rmsnorm.rmsnorm_fwd(x, module.weight, eps=module.eps)[0]
+        return lambda: rmsnorm_fwd(x, module.weight, eps=module.eps)[0]
     if kind == "RowLayerNorm":
-        return lambda: rmsnorm.layernorm_fwd(x, module.weight, module.bias, module.eps)
-    return lambda: cross_entropy.cross_entropy_fwd(x, inputs[1])
+        return lambda: layernorm_fwd(x, module.weight, module.bias, module.eps)
+    return lambda: cross_entropy_fwd(x, inputs[1])
 
 
 def page() -> str:
@@ -97,16 +109,19 @@ def page() -> str:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("step", choices=("prepare", "measure", "page"))
+    options.add_argument("step", choices=("prepare", "measure", "share", "page"))
     options.add_argument("folder", type=Path, nargs="?")
     options.add_argument("results", type=Path, nargs="?", default=RESULTS / "quack.jsonl")
+    options.add_argument("--number", type=int, default=0)
     chosen = options.parse_args()
     if chosen.step == "page":
         print(page())
     elif chosen.step == "prepare":
         prepare(chosen.folder, chosen.results, list(cases()))
+    elif chosen.step == "measure":
+        measure_in_processes(Path(__file__), chosen.folder.absolute(), chosen.results.absolute())
     else:
-        measure(chosen.folder, chosen.results)
+        measure_share(chosen.folder, chosen.results, chosen.number)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from cutesmith_evaluator.types import GraphInput, Guard, Inspection, TensorSpec
 
 from .accesses import Tensors
 from .contract import Unsupported
-from .held import NOTHING_HELD, Held
+from .held import NOTHING_HELD, Held, submodules
 from .layout import Shapes
 from .lowering import Program
 from .text import number
@@ -27,7 +25,7 @@ def written(inspection: Inspection, source: GraphInput, held: Held = NOTHING_HEL
         return inspection.parameters[source.position]
     if source.path is None:
         raise Unsupported(f"the constant {source.name} cannot be read from the module again")
-    return held.written(source.path)
+    return held.state(source)
 
 
 def conditions(
@@ -116,7 +114,7 @@ _NAMED = (
 def _state(program: Program, inspection: Inspection, tensors: Tensors) -> list[str]:
     """What the module holds: tensors get local names, values baked into the kernel are compared."""
     paths = [i.path for i in tensors.inputs if i.path] + [guard.path for guard in program.graph.guards if guard.path]
-    held = Held.of(paths, (*inspection.parameters, *tensors.names.values()))
+    held = Held.of(paths, (*inspection.parameters, *tensors.names.values()), submodules(program.graph))
     reads = [
         f"{tensors.names[i.name]} = {written(inspection, i, held)}"
         for i in tensors.inputs
@@ -124,8 +122,8 @@ def _state(program: Program, inspection: Inspection, tensors: Tensors) -> list[s
     ]
     guards = [line for guard in program.graph.guards for line in _guard(guard, inspection, held)]
     lines = [*held.bindings(), *reads, *guards]
-    if not any(re.search(r"[.\[]", path) for path in paths):
-        return lines
+    if not lines:
+        return []
     return [
         "try:",
         *(f"    {line}" for line in lines),

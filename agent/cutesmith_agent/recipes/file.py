@@ -10,7 +10,7 @@ from .accesses import fake_text
 from .conditions import arguments_of, conditions, written
 from .contract import Target
 from .geometry import output_spec
-from .held import Held
+from .held import Held, submodules
 from .layout import Shapes, open_shapes
 from .library import declared
 from .lowering import Program
@@ -43,7 +43,7 @@ def write(program: Program, inspection: Inspection, target: Target, parts: Parts
         _imports(),
         _constants(parts),
         conditions(program, inspection, parts.given, shapes, parts.least, is_as_tf32=parts.is_as_tf32),
-        _interface(name, inspection, parts),
+        _interface(program, inspection, parts),
         *(section for call in parts.calls for section in call.sections),
         launcher(name, program, parts, shapes),
         *(["\n".join(parts.turn.lines())] if parts.turn else []),
@@ -95,9 +95,10 @@ def _constants(parts: Parts) -> str:
     )
 
 
-def _interface(name: str, inspection: Inspection, parts: Parts) -> str:
+def _interface(program: Program, inspection: Inspection, parts: Parts) -> str:
     arguments = arguments_of(inspection)
-    held = Held.of([i.path for i in parts.given.inputs if i.path], inspection.parameters)
+    modules = submodules(program.graph)
+    held = Held.of([i.path for i in parts.given.inputs if i.path], inspection.parameters, modules)
     tensors = ", ".join(written(inspection, i, held) for i in parts.given.inputs)
     return "\n".join(
         (

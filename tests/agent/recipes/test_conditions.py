@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.nn.utils.parametrize import register_parametrization
 
 from cutesmith_agent.recipes import Target, propose, with_header
 from cutesmith_evaluator.client import Worker
@@ -63,6 +64,10 @@ def configured(sources: Callable[[str], str], tmp_path_factory: pytest.TempPathF
         (lambda m: m.layers.__delitem__(0), "not put together"),
         (lambda m: setattr(m, "layers", None), "not put together"),
         (lambda m: m.layers.__setitem__(0, torch.nn.Identity()), "not put together"),
+        (
+            lambda m: register_parametrization(m.layers[0], "weight", torch.nn.Identity()),
+            "not put together",
+        ),
     ],
 )
 def test_a_module_set_up_otherwise_is_refused_with_the_reason(
