@@ -6,7 +6,9 @@ distances to the mean that follows from it (Chan, Golub and LeVeque, 1983).
 
 from __future__ import annotations
 
-from .ir import Const, Expr, Op, Reduce
+from collections.abc import Callable
+
+from .ir import Const, Expr, Op, Reduce, arguments, walk
 
 
 def is_online_sum(total: Reduce, top: Reduce) -> bool:
@@ -16,6 +18,33 @@ def is_online_sum(total: Reduce, top: Reduce) -> bool:
         return False
     shifted = e.args[0]
     return isinstance(shifted, Op) and shifted.name == "sub" and shifted.args[0] is top.arg and shifted.args[1] is top
+
+
+def rough_powers(roots: tuple[Expr, ...]) -> frozenset[int]:
+    """Ids of the exponentials of which only the logarithm of their sum is read: their own errors are lost in it."""
+    readers: dict[int, list[Expr]] = {}
+    for e in walk(roots):
+        for a in arguments(e):
+            readers.setdefault(id(a), []).append(e)
+    kept = {id(r) for r in roots}
+    return frozenset(
+        id(e)
+        for e in walk(roots)
+        if isinstance(e, Op) and e.name == "exp" and e.per_column and not _others(e, readers, kept, _is_sum)
+        if not any(_others(total, readers, kept, _is_log) for total in readers[id(e)])
+    )
+
+
+def _others(e: Expr, readers: dict[int, list[Expr]], kept: set[int], known: Callable[[Expr], bool]) -> bool:
+    return id(e) in kept or not all(map(known, readers[id(e)]))
+
+
+def _is_sum(e: Expr) -> bool:
+    return isinstance(e, Reduce) and e.kind == "sum"
+
+
+def _is_log(e: Expr) -> bool:
+    return isinstance(e, Op) and e.name == "log"
 
 
 def is_squared_distance(squares: Reduce, total: Reduce, columns: int) -> bool:
@@ -45,7 +74,8 @@ ONLINE = (
     '    """The running maximum, and the running sum of exp(x - maximum) rescaled to it."""',
     "    higher = cute.math.max(top, cutlass.Float32(x.reduce(cute.ReductionOp.MAX, -float('inf'), 0)))",
     "    base = finite(higher)",
-    "    fresh = cutlass.Float32(cute.math.exp(x - base).reduce(cute.ReductionOp.ADD, 0.0, 0))",
+    "    powers = cute.math.exp(x - base, fastmath=True)  # their errors are far apart in a sum of so many",
+    "    fresh = cutlass.Float32(powers.reduce(cute.ReductionOp.ADD, 0.0, 0))",
     "    return higher, total * cute.math.exp(top - base) + fresh",
     "",
 )

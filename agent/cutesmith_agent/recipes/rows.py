@@ -14,6 +14,7 @@ from .contract import Unsupported
 from .ir import Expr, Load, Pick, Reduce, arguments, walk
 from .layout import nested, vector_width, widest_vector
 from .lowering import Program
+from .online import rough_powers
 from .passes import COMBINE, NEUTRAL, REDUCE_OP, name_pick
 from .pointwise import KernelText, parameters
 from .row_helpers import row_helpers
@@ -192,7 +193,7 @@ class RowEmitter:
 def emit(program: Program, schedule: RowSchedule, name: str, *, fast: bool) -> KernelText:
     roots = tuple(s.expr for s in program.stores)
     tensors = tensors_of(program, loads_of(roots))
-    emitter = RowEmitter(program, schedule, tensors, Writer(fast))
+    emitter = RowEmitter(program, schedule, tensors, Writer(fast, rough_powers=rough_powers(roots)))
     body = emitter.straight()
     kinds = {e.kind for e in walk(roots) if isinstance(e, Reduce)}
     lines = [

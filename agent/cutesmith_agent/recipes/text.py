@@ -131,6 +131,7 @@ class Writer:
     scalars: bool = False  # single values, whose results are rounded to half precision
     single: bool = False  # single values, also of what varies along a row
     rough: bool = False  # of sums whose own error is larger than a rounding: quotients in a few instructions
+    rough_powers: frozenset[int] = frozenset()  # exponentials, by their ids, that may be the fast ones
     row_vectors: bool = False  # a thread has several rows: what depends on the row alone is a vector too
 
     def count(self, roots: tuple[Expr, ...]) -> None:
@@ -194,7 +195,7 @@ class Writer:
             return f"{self.write(e.args[0], ATOM)} ^ True", OR
         if e.name == "where":
             return self._where(e)
-        fast = ", fastmath=True" if self.fast and e.name in FAST else ""
+        fast = ", fastmath=True" if (self.fast and e.name in FAST) or id(e) in self.rough_powers else ""
         operands = ", ".join(self.write(a) for a in e.args)
         return f"cute.math.{FUNCTIONS.get(e.name, e.name)}({operands}{fast})", ATOM
 
