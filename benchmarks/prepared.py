@@ -47,10 +47,11 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], metavar="TEXT")
     parser.add_argument("--level1", action="store_true")
     parser.add_argument("--level2", action="store_true")
+    parser.add_argument("--drafts", type=int, default=DRAFTS, help="of each case (default %(default)s)")
     parser.add_argument("--number", type=int, default=0)
     options = parser.parse_args()
     if options.step == "prepare":
-        prepare(options.folder.absolute(), options.results, chosen_cases(options))
+        prepare(options.folder.absolute(), options.results, chosen_cases(options), options.drafts)
     elif options.step == "measure":
         measure_in_processes(Path(__file__), options.folder.absolute(), options.results.absolute())
     else:

@@ -9,9 +9,10 @@ from cutesmith_evaluator.types import Graph, GraphInput, Node, Ref, TensorSpec
 
 from .attention_graph import without_sdpa
 from .contract import Target, Unsupported
-from .kernels import Kernel, convolution_kernels, kernels_of
+from .kernels import Kernel, convolution_kernels, kernels_of, kernels_of_sums
 from .library import Call
 from .space import stored_strides
+from .space_sums import space_sum_of
 from .steps import step_of
 
 MOST_NODES = 48  # of a graph: each place is tried for a cut
@@ -43,6 +44,20 @@ def chains_of_convolutions(graph: Graph, target: Target, name: str) -> Iterator[
             after = [(None, last)] if last else _cut(rest, target, name, MOST_KERNELS - 1)
             yield from _chains([(live, heads), *after]) if after else ()
             return
+
+
+def chains_of_sums(graph: Graph, target: Target, name: str) -> Iterator[Chain]:
+    """Best guess first: those whose first kernel also adds up the convolution's results over each tile's positions."""
+    found = space_sum_of(graph)
+    if found is None:
+        return
+    head = replace(_head(graph, found.at, found.sums(1)), outputs=(found.summed,))
+    for sums, kernel in kernels_of_sums(found, head, target, f"{name}_1"):
+        rest = found.rest(sums.spec.shape[2])
+        last = _kernels(rest, target, name)
+        after = [(None, last)] if last else _cut(rest, target, name, MOST_KERNELS - 1)
+        if after:
+            yield next(_chains([(sums, (kernel,)), *after]))
 
 
 def _chains(steps: list[Step]) -> Iterator[Chain]:

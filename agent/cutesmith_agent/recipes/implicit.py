@@ -5,20 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from cutesmith_evaluator.types import Graph, GraphInput
+from cutesmith_evaluator.types import Graph, GraphInput, Ref
 
-from . import implicit_finish, implicit_parts
+from . import implicit_channels, implicit_epilogue, implicit_parts
 from . import implicit_kernel as text
 from .accesses import Access, Tensors, param, pointer, tensors_of
+from .implicit_epilogue import Ending
 from .implicit_geometry import Convolution, convolution_of
 from .implicit_schedules import ImplicitSchedule
-from .ir import Const, Load, Op, walk
+from .ir import Const, Load, Op, Reduce, walk
 from .library import without_library
 from .lowering import Program, Store, lower
 from .pointwise import KernelText
 from .product_engine import placed
-from .product_finish import Finish, finish_of
+from .product_finish import finish_of
 from .product_split import SCALES, STORE_PARTS
+from .space import contiguous
 from .text import identifier, loads_of
 
 OWN = ("source", "weight", "weight_undo")  # what finishing a tile needs besides the epilogue's tensors
@@ -26,20 +28,38 @@ OWN = ("source", "weight", "weight_undo")  # what finishing a tile needs besides
 
 @dataclass(frozen=True)
 class Windows:
-    """A program of results of a convolution, element by element; `result`: where it reads those."""
+    """A program of results of a convolution, element by element; `result`: where it reads those; `summed`: a tile's
+    results are added up by channels."""
 
     program: Program
     found: Convolution
     result: Load
     tensors: Tensors
+    summed: bool = False
 
     @property
-    def finish(self) -> Finish:
-        return finish_of(self.tensors, self.result, (self.result,), rough=True)
+    def reduces(self) -> bool:
+        """Whether channels are reduced: all of a position's are in one tile."""
+        return self.program.has_reductions
+
+    @property
+    def outside(self) -> tuple[Access, ...]:
+        """What the kernel reads besides the convolution's operands, and what it writes."""
+        return (*(a for a in self.tensors.loads if a.load is not self.result), *self.tensors.stores)
+
+    def ending(self, schedule: ImplicitSchedule) -> Ending:
+        fast = schedule.parts == 1
+        if self.reduces:
+            padded = schedule.n != self.found.out_channels
+            return implicit_channels.over_channels(self.program, self.tensors, self.result, padded=padded, fast=fast)
+        finish = finish_of(self.tensors, self.result, (self.result,), rough=True, fast=fast)
+        if self.summed:
+            return implicit_epilogue.summed(finish)
+        return implicit_epilogue.pointwise(finish, whole=self.found.out_channels % schedule.n == 0)
 
 
 def windows_of(graph: Graph) -> Windows | None:
-    """The graph as one convolution with pointwise work; None for all else."""
+    """The graph as one convolution with pointwise work and reductions over channels; None for all else."""
     pair = convolution_of(graph)
     if pair is None:
         return None
@@ -48,20 +68,26 @@ def windows_of(graph: Graph) -> Windows | None:
     roots = tuple(s.expr for s in program.stores)
     loads = loads_of(roots)
     results = [load for load in loads if load.name == call.result.name]
-    if len(results) != 1 or not all(isinstance(e, Const | Load | Op) for e in walk(roots)):
+    if len(results) != 1 or not all(isinstance(e, Const | Load | Op | Reduce) for e in walk(roots)):
         return None
     shape = pair[0].outputs[0].shape
-    if tuple(map(len, program.dims)) != (1,) * len(shape) or not _is_in_order(program, results[0]):
+    if tuple(map(len, program.dims)) != (1,) * len(shape) or not _is_in_order(program, results[0], shape):
         return None
-    if len(program.stores) != len(graph.outputs) or not all(_is_in_order(program, s) for s in program.stores):
+    if len(program.stores) != len(graph.outputs) or not all(_is_in_order(program, s, shape) for s in program.stores):
         return None
     return Windows(program, pair[1], results[0], _tensors(program, pair[1], results[0]))
 
 
-def _is_in_order(program: Program, at: Load | Store) -> bool:
-    """Whether an access walks a contiguous tensor of the program's sizes."""
-    strides = tuple(math.prod(program.sizes[k + 1 :]) if n > 1 else 0 for k, n in enumerate(program.sizes))
-    return at.strides == strides and at.offset == 0
+def _is_in_order(program: Program, at: Load | Store, shape: tuple[int, ...]) -> bool:
+    """Whether an access walks a contiguous tensor of the convolution's results, or of what is left of its channels."""
+    reduced = program.has_reductions
+    if reduced and program.columns != shape[1]:
+        return False
+    kept = (shape[0], 1, *shape[2:]) if reduced and not at.per_column else shape
+    strides = [stride if n > 1 else 0 for n, stride in zip(kept, contiguous(kept), strict=True)]
+    if reduced:
+        strides.append(strides.pop(1))
+    return at.strides == tuple(strides) and at.offset == 0
 
 
 def _tensors(program: Program, found: Convolution, result: Load) -> Tensors:
@@ -80,30 +106,34 @@ def _tensors(program: Program, found: Convolution, result: Load) -> Tensors:
     return replace(used, inputs=tuple(inputs), names=names)
 
 
+def sums_of(windows: Windows, result: GraphInput) -> Program:
+    """What a kernel computes that leaves sums of tiles as `result`."""
+    graph = windows.program.graph
+    node = replace(graph.nodes[-1], name=result.name, args=graph.outputs, kwargs={}, outputs=(result.spec,))
+    return replace(windows.program, graph=replace(graph, nodes=(*graph.nodes, node), outputs=(Ref(result.name),)))
+
+
 def emit(windows: Windows, schedule: ImplicitSchedule, name: str) -> tuple[KernelText, str]:
     """The text, and the fp32 values of workspace it needs."""
-    finish = windows.finish
-    words = _words(finish, name)
+    ending = windows.ending(schedule)
     one = schedule.parts == 1
-    kernel = _kernel(schedule)
     pieces = (
         text.IMPORTS,
         "\n".join(_geometry(schedule)) + text.DERIVED.rstrip(),
         SCALES + (implicit_parts.STORE_ONE if one else STORE_PARTS),
-        "\n".join(finish.lines),
-        _store(finish),
         implicit_parts.SPLIT_WEIGHT,
         placed(implicit_parts.LOAD, "{store}", implicit_parts.TO_ONE if one else implicit_parts.TO_PARTS),
         text.OPERANDS,
-        _finishing(windows, finish, schedule),
-        kernel,
-        "\n".join(_host(windows, finish, name)),
+        *(function for function in ending.functions if function),
+        _kernel(schedule, ending),
+        "\n".join(_host(windows, name)),
     )
+    words = dict(ending.words) | _words(windows, name)
     lines = [line for piece in pieces for line in (*_filled(piece, words), "")]
     return KernelText(tuple(lines[:-1]), windows.tensors), str(schedule.workspace)
 
 
-def _kernel(schedule: ImplicitSchedule) -> str:
+def _kernel(schedule: ImplicitSchedule, ending: Ending) -> str:
     one, kept = schedule.parts == 1, schedule.is_kept
     fill_next = "" if kept else placed(text.FILL_NEXT, "{fill}", text.FILL.replace("{number}", "next_piece"))
     once = placed(text.FILL_ONCE, "{fill}", text.FILL.replace("{number}", "piece"))
@@ -114,20 +144,26 @@ def _kernel(schedule: ImplicitSchedule) -> str:
     piece = placed(text.ADDED_AT_ONCE, "{piece}", piece) if schedule.is_promoted else piece
     number = "FIRST[phase] + step * PIECES[phase] + piece" if kept else "reading.index"
     phase = placed(text.PHASE, "{piece}", piece.replace("{stage}", number))
+    phase = placed(phase, "{finish}", ending.finish)
     phase = placed(text.APART, "{phase}", phase) if kept and len(schedule.found.taps) > 1 else phase
-    kernel = placed(text.KERNEL, "{phase}", phase)
-    kernel = placed(kernel, "{start}", start)
-    return placed(kernel, "{states}", text.PARTIAL if schedule.is_promoted else text.ADDING)
+    states = ending.states + (text.PARTIAL if schedule.is_promoted else text.ADDING)
+    kernel = text.KERNEL
+    for mark, block in (
+        ("{phase}", phase),
+        ("{start}", start),
+        ("{states}", states),
+        ("{begin}", ending.begin),
+        ("{end}", ending.end),
+    ):
+        kernel = placed(kernel, mark, block)
+    return kernel
 
 
-def _words(finish: Finish, name: str) -> dict[str, str]:
-    tensors = (*OWN, *finish.tensors)
+def _words(windows: Windows, name: str) -> dict[str, str]:
+    tensors = (*OWN, *(a.gmem for a in windows.outside))
     return {
         "{name}": name,
         "{tensors}": ", ".join(tensors),
-        "{outside}": ", ".join(finish.tensors),
-        "{together}": "4" if any("cute.math" in line for line in finish.lines) else "8",
-        "{varying}": ", ".join(_varying(finish)),
         "{parameters}": "\n    ".join(f"{tensor}: cute.Tensor," for tensor in tensors),
     }
 
@@ -165,78 +201,12 @@ def _geometry(schedule: ImplicitSchedule) -> list[str]:
     ]
 
 
-def _of_a_channel(access: Access) -> bool:
-    """Whether an operand of the epilogue is the same for all positions."""
-    assert access.load is not None
-    return not any(stride for k, stride in enumerate(access.load.strides) if k != 1)
-
-
-def _finishing(windows: Windows, finish: Finish, schedule: ImplicitSchedule) -> str:
-    """From sums to results: a few at a time, without branches between them."""
-    varying = [a for a in finish.operands if not _of_a_channel(a)]
-    results = [f"results_{k}" if len(finish.outputs) > 1 else "results" for k in range(len(finish.outputs))]
-    single = [f"{result}[i - first]" for result in results]
-    arguments = ", ".join(("value", *(_argument(a) for a in finish.operands)))
-    made = [f"{result} = cute.make_rmem_tensor(({{together}},), cutlass.Float32)" for result in results]
-    computed = [f"{', '.join(single)} = epilogue({arguments})"]
-    reading = []
-    for line, when in (("one", "<"), ("other", ">=")) if varying else ():
-        reading += [f"if is_{line}:", "    for i in cutlass.range_constexpr(first, end):"]
-        reading += ["        channel = cutlass.min(first_channel + places[i][1], OUT_CHANNELS - 1)"]
-        reading += [f"        if cutlass.const_expr(i % 4 {when} 2):"]
-        reading += [
-            f"            of_{a.gmem}[i - first] = {line}[{k}][channel].to(cutlass.Float32)"
-            for k, a in enumerate(varying)
-        ]
-    for a in varying:
-        made += [f"of_{a.gmem} = cute.make_rmem_tensor(({{together}},), cutlass.Float32)", f"of_{a.gmem}.fill(0.0)"]
-    body = placed(placed(implicit_finish.FINISH, "{results}", "\n".join(made)), "{read}", "\n".join(reading))
-    body = placed(body, "{epilogue}", "\n".join(computed))
-    whole = windows.found.out_channels % schedule.n == 0
-    for line in ("one", "other"):
-        stores = [
-            f"{line}[{len(varying) + k}][channel] = {single[k]}.to({a.gmem}.element_type)"
-            for k, a in enumerate(finish.outputs)
-        ]
-        guarded = stores if whole else ["if channel < OUT_CHANNELS:", *(f"    {each}" for each in stores)]
-        body = placed(body, f"{{store_{line}}}", "\n".join(guarded))
-    return body
-
-
-def _store(finish: Finish) -> str:
-    """The function that computes and writes one result of each output, and what a position has."""
-    at = "n, channel, z, y, x"
-    arguments = ", ".join(("value", *(f"{a.gmem}[{at}].to(cutlass.Float32)" for a in finish.operands)))
-    results = [f"result_{k}" if len(finish.outputs) > 1 else "result" for k in range(len(finish.outputs))]
-    lines = [
-        "def at_position(n, z, y, x, {varying}):",
-        '    """What lies at a position, by channels."""',
-        f"    return ({' '.join(f'{name}[n, None, z, y, x],' for name in _varying(finish))})",
-        "",
-        f"def store(value, {at}, {{outside}}):",
-        f"    {', '.join(results)} = epilogue({arguments})",
-        *(f"    {a.gmem}[{at}] = {r}.to({a.gmem}.element_type)" for a, r in zip(finish.outputs, results, strict=True)),
-    ]
-    return "\n".join(lines)
-
-
-def _argument(access: Access) -> str:
-    if _of_a_channel(access):
-        return f"{access.gmem}[0, channel, 0, 0, 0].to(cutlass.Float32)"
-    return f"of_{access.gmem}[i - first]"
-
-
-def _varying(finish: Finish) -> tuple[str, ...]:
-    """Tensors that differ from position to position."""
-    return tuple(a.gmem for a in (*(a for a in finish.operands if not _of_a_channel(a)), *finish.outputs))
-
-
-def _host(windows: Windows, finish: Finish, name: str) -> list[str]:
+def _host(windows: Windows, name: str) -> list[str]:
     arguments = ", ".join(f"{p}: cute.Tensor" for p in _parameters(windows))
     body = [
         f"source = {_source(windows)}",
         f"weight = {_weight(windows)}",
-        *(f"{a.gmem} = {_around(windows, a)}" for a in (*finish.operands, *finish.outputs)),
+        *(f"{a.gmem} = {_around(windows, a)}" for a in windows.outside),
         *text.HOST.strip("\n").split("\n"),
     ]
     return [
@@ -274,9 +244,14 @@ def _param(windows: Windows, given: GraphInput) -> str:
 
 def _around(windows: Windows, access: Access) -> str:
     """A result, or what the epilogue reads besides, by the results' dimensions."""
+    if windows.summed and access.store:
+        layout = "cute.make_layout((BATCH, OUT_CHANNELS, SUMS), stride=(OUT_CHANNELS * SUMS, SUMS, 1))"
+        return f"cute.make_tensor({pointer(access)}, {layout})"
     at = access.load or access.store
     assert at is not None
     strides = list(at.strides)
+    if windows.reduces:
+        strides.insert(1, strides.pop())
     strides[2:2] = [0] * (5 - len(strides))
     layout = (
         f"cute.make_layout((BATCH, OUT_CHANNELS, RESULTS_Z, RESULTS_Y, RESULTS_X), "

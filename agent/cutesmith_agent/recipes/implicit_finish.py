@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FINISH = '''
+PLACES = '''
 def unscaled(total, one, other):
     """Without both powers of two, the smaller first: neither step leaves fp32's range before its result does."""
     return total * cutlass.min(one, other) * cutlass.max(one, other)
@@ -13,7 +13,9 @@ def result_of(z, y, x, phase):
     y, x = STEP_Y * y + phase // STEP_X % STEP_Y, STEP_X * x + phase % STEP_X
     inside = (z < RESULTS_Z) & (y < RESULTS_Y) & (x < RESULTS_X)
     return z, y, x, inside
+'''
 
+FINISH = '''
 @cute.jit
 def finish(
     total: cute.Tensor,
@@ -73,7 +75,9 @@ def again(
             if inside & (channel < OUT_CHANNELS):
                 value = plain(source, weight, n, channel, at_z, at_y, at_x)
                 store(value, n, channel, at_z, at_y, at_x, {outside})
+'''
 
+PLAIN = """
 @cute.jit
 def plain(
     source: cute.Tensor,
@@ -95,4 +99,9 @@ def plain(
             if inside & (from_z % STEP_Z + from_y % STEP_Y + from_x % STEP_X == 0):
                 total += source[n, c, from_z // STEP_Z, from_y // STEP_Y, from_x // STEP_X] * weight[channel, c, tap]
     return total
-'''
+"""
+
+ONCE_MORE = """
+if watch != 0.0:
+    again(places, n, z + own_z, y + own_y, x + own_x, tile * TILE_N, {tensors})
+"""

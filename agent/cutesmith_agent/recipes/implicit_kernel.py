@@ -110,11 +110,10 @@ def {name}_kernel(
         n, z, y, x = tile_of(work)
         nothing = work * zero  # the compiler does not know: else it keeps every operand's address in a register
         undo = load_halo(source, halo, peaks, tidx, n, z + START_Z, y + START_Y, x + START_X)
-        watch = cutlass.Float32(0)  # until a sum is not finite
+        {begin}
         for phase in cutlass.range_constexpr(PHASES):
             {phase}
-        if watch != 0.0:
-            again(places, n, z + own_z, y + own_y, x + own_x, tile * TILE_N, {tensors})
+        {end}
 """
 
 FILL = """
@@ -199,7 +198,7 @@ total.fill(0.0)
 for step in cutlass.range(ROUNDS, unroll=1):
     for piece in cutlass.range_constexpr(PIECES[phase]):
         {piece}
-watch += finish(total, places, undo, phase, n, z + own_z, y + own_y, x + own_x, tile * TILE_N, {tensors})
+{finish}
 """
 
 APART = """

@@ -29,6 +29,7 @@ class ImplicitSchedule:
     n: int
     per_mp: int  # blocks of a multiprocessor
     parts: int = 2  # fp16 numbers that stand for an fp32 number; one has as many digits as TF32
+    summed: bool = False  # a tile's results are added up by channels
 
     @property
     def tile(self) -> tuple[int, int, int]:
@@ -44,6 +45,11 @@ class ImplicitSchedule:
     def threads(self) -> int:
         """Those that multiply."""
         return 128 * math.prod(self.groups)
+
+    @property
+    def tiles(self) -> int:
+        """Of an image."""
+        return math.prod(_over(dim.positions, t) for t, dim in zip(self.tile, self.found.along, strict=True))
 
     @property
     def eights(self) -> int:
@@ -64,8 +70,8 @@ class ImplicitSchedule:
 
     @property
     def is_promoted(self) -> bool:
-        """Whether sums go into fp32 registers on the way."""
-        return self.parts == 2 and self.found.channels * max(self.found.taps) > SHORTEST
+        """Whether sums go into fp32 registers on the way: what tensor cores truncate does not cancel out in a mean."""
+        return self.parts == 2 and (self.summed or self.found.channels * max(self.found.taps) > SHORTEST)
 
     @property
     def steps(self) -> int:
@@ -90,6 +96,7 @@ class ImplicitSchedule:
     def room(self) -> int:
         """Stages that shared memory holds beside the input."""
         left = SHARED // self.per_mp - KEPT_BACK - 2 * EIGHT * self.parts * self.halo * self.round * self.rounds
+        left -= self.n * self.threads // 8 if self.summed else 0  # an fp32 number of each warp and channel
         return left // (32 * self.n * self.steps * self.parts)
 
     @property
@@ -126,6 +133,7 @@ class ImplicitSchedule:
             ("SLABS", self.slabs, "pieces in which a tile's channels are read"),
             ("BLOCKS_PER_MP", self.per_mp, "blocks of a multiprocessor, whose work overlaps"),
             ("BLOCKS", H200 * self.per_mp, "blocks that take tile after tile"),
+            *((("SUMS", self.tiles, "tiles of an image: sums of each of its channels"),) if self.summed else ()),
             *((("IS_AS_TF32", 1, "such a number has as many digits as one in TF32"),) if self.parts == 1 else ()),
             ("VECTOR", 1, "values of an access: neighbouring threads have neighbouring positions"),
         )
@@ -136,13 +144,16 @@ _PER_MP = (5, 4, 3, 2, 1)
 WHOLE = 512  # threads of the tiles that were fastest on an H200, then of many small blocks (2026-11-30)
 
 
-def schedules(found: Convolution, parts: int) -> tuple[ImplicitSchedule, ...]:
-    """For H100 and H200."""
+def schedules(
+    found: Convolution, parts: int, *, summed: bool = False, reduced: bool = False
+) -> tuple[ImplicitSchedule, ...]:
+    """For H100 and H200. `reduced`: a tile has all channels."""
     made = []
     for groups in _GROUPS:
-        for n in _widths(found):
-            several = [ImplicitSchedule(found, groups, n, per_mp, parts) for per_mp in _PER_MP]
+        for n in _widths(found)[: 1 if reduced else None]:
+            several = [ImplicitSchedule(found, groups, n, per_mp, parts, summed) for per_mp in _PER_MP]
             made += [one for one in several if one.fits][:1]
+    made = [one for one in made if one.n >= found.out_channels] if reduced else made
     made.sort(key=_guess)
     large = [one for one in made if one.threads == WHOLE][:1]
     several = [one for one in made if one.per_mp > 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cutesmith_evaluator.types import Graph
+from cutesmith_evaluator.types import Graph, GraphInput
 
 from . import attention, implicit, product, turned
 from .attention_graph import without_sdpa
@@ -14,6 +14,7 @@ from .library import Call, without_library
 from .lowering import Program, lower
 from .parts import Parts
 from .singles import without_singles
+from .space_sums import SpaceSum
 from .triangles import without_triangle
 from .variants import Variant, check, convolutions_of, products_of, variants
 
@@ -93,6 +94,18 @@ def convolution_kernels(graph: Graph, target: Target, name: str) -> tuple[Kernel
     if windows is None:
         return ()
     return tuple(Kernel(windows.program, (), variant) for variant in convolutions_of(windows, name, target))
+
+
+def kernels_of_sums(found: SpaceSum, head: Graph, target: Target, name: str) -> tuple[tuple[GraphInput, Kernel], ...]:
+    """Kernels that compute `head`, a convolution with what follows it, and add up the results of each tile."""
+    windows = None if target.ieee or target.arch != "sm_90a" else implicit.windows_of(head)
+    if windows is None or len(head.outputs) != 1:
+        return ()
+    made = []
+    for variant in convolutions_of(replace(windows, summed=True), name, target):
+        sums = found.sums(next(value for constant, value, _ in variant.constants if constant == "SUMS"))
+        made.append((sums, Kernel(implicit.sums_of(windows, sums), (), variant)))
+    return tuple(made)
 
 
 def _channels_last(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:

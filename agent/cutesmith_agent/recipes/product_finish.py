@@ -229,12 +229,18 @@ if not numbers:
 
 
 def finish_of(
-    tensors: Tensors, total: Expr, own: tuple[Load, ...], triangle: Triangle | None = None, *, rough: bool = False
+    tensors: Tensors,
+    total: Expr,
+    own: tuple[Load, ...],
+    triangle: Triangle | None = None,
+    *,
+    rough: bool = False,
+    fast: bool = False,
 ) -> Finish:
     """The epilogue's function, one result per output for one sum. `own`: the loads that `total` stands for;
-    `rough`: quotients may be off by two roundings."""
+    `rough`: quotients may be off by two roundings; `fast`: sums are no more precise than half precision."""
     operands = tuple(a for a in tensors.loads if a.load not in own)
-    is_rounded = all(access.dtype in ("float16", "bfloat16") for access in tensors.stores)
+    is_rounded = fast or all(access.dtype in ("float16", "bfloat16") for access in tensors.stores)
     writer = Writer(is_rounded, scalars=is_rounded, single=True, rough=rough)
     writer.taken.update(TAKEN)
     writer.names[id(total)] = "total"

@@ -9,7 +9,7 @@ from itertools import islice
 from cutesmith_evaluator.types import Finding, Graph, Inspection
 
 from .attention_formats import with_cuda_formats
-from .chains import chains_of, chains_of_convolutions
+from .chains import chains_of, chains_of_convolutions, chains_of_sums
 from .contract import Draft, Proposal, Target, Unsupported, kinds_in_turn
 from .file import write
 from .kernels import Kernel, kernels_of
@@ -58,11 +58,14 @@ def _in_several(graph: Graph, inspection: Inspection, target: Target) -> list[Dr
 
 def _of_convolutions(graph: Graph, inspection: Inspection, target: Target) -> list[Draft]:
     """Drafts of several kernels, the first of which computes a convolution with what follows it directly."""
-    chains = islice(chains_of_convolutions(graph, target, _name(target)), CONVOLUTIONS)
-    try:
-        return [_draft(last, calls, inspection, target) for calls, last in chains]
-    except Unsupported:
-        return []
+    drafts = []
+    for chains in (chains_of_sums, chains_of_convolutions):
+        try:
+            found = islice(chains(graph, target, _name(target)), CONVOLUTIONS)
+            drafts += [_draft(last, calls, inspection, target) for calls, last in found]
+        except Unsupported:
+            continue
+    return drafts
 
 
 def _draft(kernel: Kernel, earlier: tuple[Call, ...], inspection: Inspection, target: Target) -> Draft:

@@ -208,6 +208,8 @@ class Writer:
         if isinstance(denominator, Const) and _has_reciprocal(denominator.value):
             return f"{self.write(numerator, product)} * (1.0 / {number(denominator.value)})", product
         if isinstance(denominator, Op) and denominator.name == "add" and _is_one(denominator.args[0]):
+            if e.per_column and not self.single:
+                return f"quotient({self.write(numerator)}, {self.write(denominator)})", ATOM
             return f"{self.write(numerator, product)} * cute.arch.rcp_approx({self.write(denominator)})", product
         return None
 
