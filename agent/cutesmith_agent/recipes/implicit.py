@@ -43,6 +43,11 @@ class Windows:
         return self.program.has_reductions
 
     @property
+    def takes_rows(self) -> bool:
+        """Whether results may be written in rows, by way of shared memory."""
+        return not self.summed and not self.reduces and self.found.along[2].step <= 2
+
+    @property
     def outside(self) -> tuple[Access, ...]:
         """What the kernel reads besides the convolution's operands, and what it writes."""
         return (*(a for a in self.tensors.loads if a.load is not self.result), *self.tensors.stores)
@@ -55,7 +60,11 @@ class Windows:
         finish = finish_of(self.tensors, self.result, (self.result,), rough=True, fast=fast)
         if self.summed:
             return implicit_epilogue.summed(finish)
-        return implicit_epilogue.pointwise(finish, whole=self.found.out_channels % schedule.n == 0)
+        whole = self.found.out_channels % schedule.n == 0
+        if schedule.in_rows:
+            channels = schedule.staged * schedule.plane // schedule.threads
+            return implicit_epilogue.in_rows(finish, whole=whole, channels=channels)
+        return implicit_epilogue.pointwise(finish, whole=whole)
 
 
 def windows_of(graph: Graph) -> Windows | None:
@@ -146,7 +155,7 @@ def _kernel(schedule: ImplicitSchedule, ending: Ending) -> str:
     phase = placed(text.PHASE, "{piece}", piece.replace("{stage}", number))
     phase = placed(phase, "{finish}", ending.finish)
     phase = placed(text.APART, "{phase}", phase) if kept and len(schedule.found.taps) > 1 else phase
-    states = ending.states + (text.PARTIAL if schedule.is_promoted else text.ADDING)
+    states = f"{ending.states}\n{text.PARTIAL if schedule.is_promoted else text.ADDING}"
     kernel = text.KERNEL
     for mark, block in (
         ("{phase}", phase),

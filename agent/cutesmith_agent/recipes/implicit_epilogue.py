@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from . import implicit_finish, implicit_sums
+from . import implicit_finish, implicit_rows, implicit_sums
 from .accesses import Access
 from .product_engine import placed
 from .product_finish import Finish
@@ -38,6 +39,47 @@ def pointwise(finish: Finish, *, whole: bool) -> Ending:
     functions = ("\n".join(finish.lines), _at_position(names), _store(finish), _after(body))
     call = f"watch += finish({FINISH_CALL})"
     return Ending(functions, call, begin=WATCH, end=implicit_finish.ONCE_MORE, words=_words(finish, names))
+
+
+def in_rows(finish: Finish, *, whole: bool, channels: int) -> Ending:
+    """Element by element, in the order of the results. `channels`: of results that a thread has at a time."""
+    together = math.gcd(4 if any("cute.math" in line for line in finish.lines) else 8, channels)
+    results = [f"results_{k}" if len(finish.outputs) > 1 else "results" for k in range(len(finish.outputs))]
+    own = _by_position(finish)
+    names = tuple(a.gmem for a in (*own, *finish.outputs))
+    made = [f"{result} = cute.make_rmem_tensor(({{together}},), cutlass.Float32)" for result in results]
+    made += [f"of_{a.gmem} = cute.make_rmem_tensor(({{together}},), cutlass.Float32)" for a in own]
+    reading = [
+        "for i in cutlass.range_constexpr({together}):",
+        "    c = few + BESIDE * i + beside",
+        "    channel = {channel}",
+        *(f"    of_{a.gmem}[i] = line[{k}][channel].to(cutlass.Float32)" for k, a in enumerate(own)),
+    ]
+    stores = [
+        f"line[{len(own) + k}][channel] = {result}[i].to({a.gmem}.element_type)"
+        for k, (a, result) in enumerate(zip(finish.outputs, results, strict=True))
+    ]
+    stores = stores if whole else ["if channel < OUT_CHANNELS:", *(f"    {each}" for each in stores)]
+    body = implicit_rows.FINISH
+    for mark, block in (("{results}", made), ("{read}", reading if own else []), ("{store}", stores)):
+        body = placed(body, mark, "\n".join(block))
+    body = placed(body, "{epilogue}", _computed(finish, results).replace("[i - first]", "[i]"))
+    functions = (
+        implicit_rows.PLACES,
+        "\n".join(finish.lines),
+        _at_position(names),
+        _store(finish),
+        body,
+        implicit_finish.PLAIN,
+    )
+    words = (
+        ("{channel}", "first_channel + c" if whole else "cutlass.min(first_channel + c, OUT_CHANNELS - 1)"),
+        ("{end}", "first_channel + STAGED" if whole else "cutlass.min(first_channel + STAGED, OUT_CHANNELS)"),
+        ("{together}", str(together)),
+        ("{outside}", ", ".join(finish.tensors)),
+        ("{varying}", ", ".join(names)),
+    )
+    return Ending(functions, implicit_rows.TILE, implicit_rows.STATES, words=words)
 
 
 def summed(finish: Finish) -> Ending:

@@ -14,6 +14,7 @@ REGISTERS = 65536  # of a multiprocessor
 OTHERS = 64  # registers of a thread besides sums
 SHORT = 512  # values of depth
 SHORTEST = 96  # that tensor cores may sum alone: what they truncate stays below fp32's roundings
+STAGED = 64  # channels
 SIDE = 8  # a warpgroup has 8 x 8 positions
 HELD = 64  # fp32 values that a thread reads before it splits them
 MOST_PRODUCTS = 72  # of tensor cores in straight code
@@ -30,6 +31,7 @@ class ImplicitSchedule:
     per_mp: int  # blocks of a multiprocessor
     parts: int = 2  # fp16 numbers that stand for an fp32 number; one has as many digits as TF32
     summed: bool = False  # a tile's results are added up by channels
+    in_rows: bool = False  # sums go by way of shared memory, in the order of the results
 
     @property
     def tile(self) -> tuple[int, int, int]:
@@ -50,6 +52,17 @@ class ImplicitSchedule:
     def tiles(self) -> int:
         """Of an image."""
         return math.prod(_over(dim.positions, t) for t, dim in zip(self.tile, self.found.along, strict=True))
+
+    @property
+    def plane(self) -> int:
+        """Results of a channel in shared memory: of one phase along depth and height, of all along the width."""
+        return math.prod(self.tile) * self.found.along[2].step
+
+    @property
+    def staged(self) -> int:
+        """Channels whose sums lie in shared memory at a time: all, where phases alternate in a row."""
+        several = self.found.along[2].step > 1
+        return self.n if several else max(c for c in range(EIGHT, STAGED + 1, EIGHT) if self.n % c == 0)
 
     @property
     def eights(self) -> int:
@@ -97,6 +110,7 @@ class ImplicitSchedule:
         """Stages that shared memory holds beside the input."""
         left = SHARED // self.per_mp - KEPT_BACK - 2 * EIGHT * self.parts * self.halo * self.round * self.rounds
         left -= self.n * self.threads // 8 if self.summed else 0  # an fp32 number of each warp and channel
+        left -= 4 * self.staged * (self.plane + 4) if self.in_rows else 0
         return left // (32 * self.n * self.steps * self.parts)
 
     @property
@@ -133,31 +147,44 @@ class ImplicitSchedule:
             ("SLABS", self.slabs, "pieces in which a tile's channels are read"),
             ("BLOCKS_PER_MP", self.per_mp, "blocks of a multiprocessor, whose work overlaps"),
             ("BLOCKS", H200 * self.per_mp, "blocks that take tile after tile"),
+            *((("STAGED", self.staged, "channels whose sums lie in shared memory at a time"),) if self.in_rows else ()),
             *((("SUMS", self.tiles, "tiles of an image: sums of each of its channels"),) if self.summed else ()),
             *((("IS_AS_TF32", 1, "such a number has as many digits as one in TF32"),) if self.parts == 1 else ()),
             ("VECTOR", 1, "values of an access: neighbouring threads have neighbouring positions"),
         )
 
 
-_GROUPS = ((1, 1, 2), (1, 2, 1), (1, 2, 2), (2, 1, 1), (1, 1, 1), (4, 1, 1), (2, 2, 1), (1, 1, 3), (1, 3, 1), (3, 1, 1))
+_GROUPS = (
+    (1, 1, 2),
+    (1, 2, 1),
+    (1, 2, 2),
+    (2, 1, 1),
+    (1, 1, 1),
+    (4, 1, 1),
+    (2, 2, 1),
+    (1, 1, 3),
+    (1, 3, 1),
+    (3, 1, 1),
+    (1, 1, 4),
+)
 _PER_MP = (5, 4, 3, 2, 1)
 WHOLE = 512  # threads of the tiles that were fastest on an H200, then of many small blocks (2026-11-30)
 
 
 def schedules(
-    found: Convolution, parts: int, *, summed: bool = False, reduced: bool = False
+    found: Convolution, parts: int, *, summed: bool = False, reduced: bool = False, in_rows: bool = False
 ) -> tuple[ImplicitSchedule, ...]:
     """For H100 and H200. `reduced`: a tile has all channels."""
     made = []
     for groups in _GROUPS:
         for n in _widths(found)[: 1 if reduced else None]:
-            several = [ImplicitSchedule(found, groups, n, per_mp, parts, summed) for per_mp in _PER_MP]
+            several = [ImplicitSchedule(found, groups, n, per_mp, parts, summed, in_rows) for per_mp in _PER_MP]
             made += [one for one in several if one.fits][:1]
     made = [one for one in made if one.n >= found.out_channels] if reduced else made
     made.sort(key=_guess)
     large = [one for one in made if one.threads == WHOLE][:1]
     several = [one for one in made if one.per_mp > 1]
-    few = found.channels <= EIGHT  # what a tile reads is little beside what it writes
+    few = found.channels <= EIGHT and not in_rows  # what a tile reads is little beside what it writes
     small = [max(several, key=lambda one: one.per_mp) if few else several[0]] if several else []
     return tuple(dict.fromkeys((*large, *small, *made)))
 
@@ -170,14 +197,15 @@ def _widths(found: Convolution) -> tuple[int, ...]:
 
 
 def _guess(schedule: ImplicitSchedule) -> float:
-    """What is computed past the results' edges, and read more than once: not measured."""
+    """What is computed past the results' edges, read more than once, and written in short rows: not measured."""
     along = zip(schedule.tile, schedule.found.along, strict=True)
     computed = math.prod(_over(dim.positions, t) * t / dim.positions for t, dim in along)
     read = 0.1 * schedule.halo / math.prod(schedule.tile)
     alone = 0.1 * max(0.0, 512 / (schedule.per_mp * schedule.threads) - 1)
     loaded = 0.0 if schedule.is_kept else 0.1 * 128 / math.prod(schedule.tile)
     tiles = 0.15 * (_over(schedule.found.out_channels, schedule.n) - 1)
-    return round(computed + read + alone + loaded + tiles, 2)
+    narrow = 3.2 / (schedule.tile[2] * schedule.found.along[2].step) if schedule.in_rows else 0.0
+    return round(computed + read + alone + loaded + tiles + narrow, 2)
 
 
 def _over(one: int, other: int) -> int:

@@ -44,7 +44,7 @@ def finish(
 @cute.jit
 def keep_sums(
     sums: cute.Tensor,
-    kept: cute.Tensor,
+    of_warps: cute.Tensor,
     places: cute.Tensor,
     watch: cutlass.Float32,
     n: cutlass.Int32,
@@ -61,12 +61,12 @@ def keep_sums(
         for apart in (4, 8, 16):
             value += cute.arch.shuffle_sync_bfly(value, offset=apart)
         if lane < 4:
-            kept[places[k // 2 * 4 + k % 2][1], warp] = value
+            of_warps[places[k // 2 * 4 + k % 2][1], warp] = value
     if cute.arch.vote_any_sync(watch != 0.0):
         cute.arch.sync_warp()
         for channel in cutlass.range(lane, TILE_N, 32, unroll=1):
             if first_channel + channel < OUT_CHANNELS:
-                kept[channel, warp] = again(warp % 4 * 16, n, z, y, x, first_channel + channel, {tensors})
+                of_warps[channel, warp] = again(warp % 4 * 16, n, z, y, x, first_channel + channel, {tensors})
 
 @cute.jit
 def again(
@@ -89,20 +89,19 @@ def again(
     return sum_
 
 @cute.jit
-def store_sums(kept: cute.Tensor, tidx: cutlass.Int32, first_channel: cutlass.Int32, sums_of_tile: cute.Tensor):
+def store_sums(of_warps: cute.Tensor, tidx: cutlass.Int32, first_channel: cutlass.Int32, sums_of_tile: cute.Tensor):
     """The block's sums by channels, of all warps."""
     for column in cutlass.range(tidx, TILE_N, THREADS):
         if first_channel + column < OUT_CHANNELS:
             sum_ = cutlass.Float32(0)
             for warp in cutlass.range_constexpr(THREADS // 32):
-                sum_ += kept[column, warp]
+                sum_ += of_warps[column, warp]
             sums_of_tile[first_channel + column] = sum_
 '''
 
-STATES = """
+STATES = """\
 sums = cute.make_rmem_tensor((TILE_N // 4,), cutlass.Float32)  # of a thread's positions, by its channels
-kept = smem.allocate_tensor(cutlass.Float32, cute.make_layout((TILE_N, THREADS // 32)), 16)
-"""
+of_warps = smem.allocate_tensor(cutlass.Float32, cute.make_layout((TILE_N, THREADS // 32)), 16)"""
 
 POSITIONS = """
 one = at_position(n, at_z, at_y, at_x, {varying})
@@ -112,7 +111,7 @@ other = at_position(n, at_z, at_y + STEP_Y, at_x, {varying})
 BEGIN = "sums.fill(0.0)"
 
 END = """
-keep_sums(sums, kept, places, watch, n, z + own_z, y + own_y, x + own_x, tile * TILE_N, {tensors})
+keep_sums(sums, of_warps, places, watch, n, z + own_z, y + own_y, x + own_x, tile * TILE_N, {tensors})
 cute.arch.sync_threads()
-store_sums(kept, tidx, tile * TILE_N, {sums}[n, None, work % SUMS])
+store_sums(of_warps, tidx, tile * TILE_N, {sums}[n, None, work % SUMS])
 """

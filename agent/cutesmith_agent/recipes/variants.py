@@ -183,12 +183,16 @@ def products_of(views: Views, name: str, target: Target) -> Iterator[Variant]:
 
 def convolutions_of(windows: Windows, name: str, target: Target) -> Iterator[Variant]:
     """At fp32 accuracy, and in turn with these at TF32's, where PyTorch may choose that, too."""
-    most = {2: 1, 1: MOST_CONVOLUTIONS} if windows.found.channels >= LEAST_OF_TF32 else {2: MOST_CONVOLUTIONS}
-    of_parts = {
-        parts: implicit_schedules.schedules(windows.found, parts, summed=windows.summed, reduced=windows.reduces)
-        for parts in most
-    }
-    several = [islice(of_parts[parts], count) for parts, count in most.items()]
+    found, tf32 = windows.found, windows.found.channels >= LEAST_OF_TF32
+    forms = (True, False) if windows.takes_rows else (False,)
+    several = [
+        islice(
+            implicit_schedules.schedules(found, parts, summed=windows.summed, reduced=windows.reduces, in_rows=in_rows),
+            1 if tf32 and parts == 2 else MOST_CONVOLUTIONS,
+        )
+        for parts in ((2, 1) if tf32 else (2,))
+        for in_rows in forms
+    ]
     for schedule in (one for row in zip_longest(*several) for one in row if one is not None):
         text, scratch = implicit.emit(windows, schedule, name)
         accuracy = "fp32 accuracy through fp16 splits" if schedule.parts == 2 else "the accuracy of TF32"
