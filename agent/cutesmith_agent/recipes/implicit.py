@@ -45,7 +45,8 @@ class Windows:
     @property
     def takes_rows(self) -> bool:
         """Whether results may be written in rows, by way of shared memory."""
-        return not self.summed and not self.reduces and self.found.along[2].step <= 2
+        is_one = not self.reduces or (len(self.program.stores) == 1 and self.program.stores[0].per_column)
+        return is_one and not self.summed and self.found.along[2].step <= 2
 
     @property
     def outside(self) -> tuple[Access, ...]:
@@ -56,7 +57,7 @@ class Windows:
         fast = schedule.parts == 1
         if self.reduces:
             padded = schedule.n != self.found.out_channels
-            return implicit_channels.over_channels(self.program, self.tensors, self.result, padded=padded, fast=fast)
+            return implicit_channels.over_channels(self, padded=padded, fast=fast, in_rows=schedule.in_rows)
         finish = finish_of(self.tensors, self.result, (self.result,), rough=True, fast=fast)
         if self.summed:
             return implicit_epilogue.summed(finish)

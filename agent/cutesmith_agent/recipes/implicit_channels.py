@@ -7,17 +7,20 @@ position reduce theirs and exchange what they have.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from . import implicit_finish
-from .accesses import Access, Tensors
+from . import implicit_finish, implicit_rows
+from .accesses import Access
 from .contract import Unsupported
 from .implicit_epilogue import Ending
 from .ir import Load, Reduce
-from .lowering import Program
 from .passes import COMBINE, NEUTRAL, REDUCE_OP
 from .product_engine import placed
 from .rows import RowEmitter, RowSchedule
 from .text import NOUNS, Writer, helpers
+
+if TYPE_CHECKING:
+    from .implicit import Windows
 
 FINISH = '''
 @cute.jit
@@ -30,12 +33,14 @@ def finish(
     z: cutlass.Int32,
     y: cutlass.Int32,
     x: cutlass.Int32,
+    {own}
     {parameters}
 ):
     """A warpgroup's results, at positions from (z, y, x) on, to memory: a thread's two positions one by one."""
     {once}
     for line in cutlass.range_constexpr(2):
         row = places[2 * line][0]
+        {place}
         at_z, at_y, at_x, inside = result_of(z, y + row // 8, x + row % 8, phase)
         at = n, cutlass.min(at_z, RESULTS_Z - 1), cutlass.min(at_y, RESULTS_Y - 1), cutlass.min(at_x, RESULTS_X - 1)
         convolved = convolution_at(total, places, line, undo, at, source, weight, weight_undo)
@@ -113,6 +118,43 @@ def store(results, g: cute.Tensor, at, places: cute.Tensor, inside: cutlass.Bool
                 g[n, channel, z, y, x] = values[k]
 '''
 
+KEEP_RESULTS = '''
+def keep_results(results, turned, places, place):
+    """A position's results in a thread's channels to shared memory, at this place in the tile."""
+    values = cute.make_rmem_tensor((TILE_N // 4,), cutlass.Float32)
+    values.store(results)
+    for k in range(TILE_N // 4):
+        turned[place, places[k // 2 * 4 + k % 2][1]] = values[k]
+
+@cute.jit
+def write(
+    turned: cute.Tensor,
+    phase: cutlass.Constexpr,
+    tidx: cutlass.Int32,
+    n: cutlass.Int32,
+    z: cutlass.Int32,
+    y: cutlass.Int32,
+    x: cutlass.Int32,
+    g: cute.Tensor,
+):
+    """Results of a tile from (z, y, x) on to memory."""
+    place, beside = tidx % PLANE, tidx // PLANE
+    z, y, x, inside = result_in_row(place, phase, z, y, x)
+    if inside:
+        line = g[n, None, z, y, x]
+        for c in cutlass.range(beside, OUT_CHANNELS, BESIDE, unroll=8):
+            line[c] = turned[place, c].to(g.element_type)
+'''
+
+TILE = """
+if cutlass.const_expr(phase % STEP_X == 0):
+    cute.arch.sync_threads()  # what was there before has been written
+{finish}
+if cutlass.const_expr(phase % STEP_X == STEP_X - 1):
+    cute.arch.sync_threads()
+    write(turned, phase, tidx, n, z, y, x, {result})
+"""
+
 TAKEN = (
     *("total", "places", "undo", "phase", "n", "z", "y", "x", "source", "weight", "weight_undo", "row", "at_z", "at_y"),
     *("at_x", "inside", "values", "convolved", "plain", "result_of", "unscaled", "over_channels", "channel_of"),
@@ -124,6 +166,7 @@ class ChannelEmitter(RowEmitter):
     """Writes what becomes of a position's channels."""
 
     padded: bool = False  # a tile has channels past the last one
+    in_rows: bool = False  # results go by way of shared memory
     once: list[str] = field(default_factory=list)  # what positions share
 
     def _load(self, e: Load) -> None:
@@ -148,34 +191,49 @@ class ChannelEmitter(RowEmitter):
     def _store(self, store: Access, expr: object) -> None:
         assert store.store is not None
         value = self.writer.write(store.store.expr)
-        if store.per_column:
+        if store.per_column and self.in_rows:
+            self.writer.lines.append(f"keep_results({value}, turned, places, place)")
+        elif store.per_column:
             self.writer.lines.append(f"store({value}, {store.gmem}, at, places, inside)")
-            return
-        self.writer.lines += [
-            "if inside and cute.arch.lane_idx() % 4 == 0:",
-            f"    {store.gmem}[n, 0, at_z, at_y, at_x] = ({value}).to({store.gmem}.element_type)",
-        ]
+        else:
+            self.writer.lines += [
+                "if inside and cute.arch.lane_idx() % 4 == 0:",
+                f"    {store.gmem}[n, 0, at_z, at_y, at_x] = ({value}).to({store.gmem}.element_type)",
+            ]
 
 
-FINISH_CALL = "finish(total, places, undo, phase, n, z + own_z, y + own_y, x + own_x, {tensors})"
+OWN = "turned: cute.Tensor,\ncorner: cutlass.Int32,"
+PLACE = "place = corner + row // 8 * ROW + row % 8 * STEP_X + phase % STEP_X"
 
 
-def over_channels(program: Program, tensors: Tensors, result: Load, *, padded: bool, fast: bool) -> Ending:
+def over_channels(windows: Windows, *, padded: bool, fast: bool, in_rows: bool) -> Ending:
     """From sums to results. `padded`: a tile has channels past the last one; `fast`: sums are as precise as TF32."""
     writer = Writer(fast, rough=True, taken={*TAKEN})
-    writer.names[id(result)] = "convolved"
-    emitter = ChannelEmitter(program, RowSchedule(1, 4, 1, 0), tensors, writer, padded=padded)
+    writer.names[id(windows.result)] = "convolved"
+    schedule = RowSchedule(1, 4, 1, 0)
+    emitter = ChannelEmitter(windows.program, schedule, windows.tensors, writer, padded=padded, in_rows=in_rows)
     body = emitter.straight()
     lines = [*emitter.once, *body]
+    finish = FINISH
+    for mark, block in (
+        ("{once}", "\n".join(emitter.once)),
+        ("{body}", "\n".join(body)),
+        ("{own}", OWN if in_rows else ""),
+        ("{place}", PLACE if in_rows else ""),
+    ):
+        finish = placed(finish, mark, block)
+    own = "turned, (own_z * TILE_Y + own_y) * ROW + own_x * STEP_X, " if in_rows else ""
+    call = f"finish(total, places, undo, phase, n, z + own_z, y + own_y, x + own_x, {own}{{tensors}})"
+    helping = ((" load(", LOAD), ("keep(", KEEP), ("store(", STORE), ("keep_results(", KEEP_RESULTS))
     functions = (
+        *((implicit_rows.PLACES,) if in_rows else ()),
         "\n".join(helpers(body)),
         implicit_finish.PLACES,
-        *(
-            text
-            for call, text in ((" load(", LOAD), ("keep(", KEEP), ("store(", STORE))
-            if any(call in x for x in lines)
-        ),
-        placed(placed(FINISH, "{once}", "\n".join(emitter.once)), "{body}", "\n".join(body)),
+        *(text for sign, text in helping if any(sign in line for line in lines)),
+        finish,
         implicit_finish.PLAIN,
     )
-    return Ending(functions, FINISH_CALL)
+    if not in_rows:
+        return Ending(functions, call)
+    tile = placed(TILE, "{finish}", call).replace("{result}", windows.tensors.stores[0].gmem)
+    return Ending(functions, tile, implicit_rows.STATES)

@@ -6,12 +6,19 @@ shared memory a tile's sums lie in the order of the results. A thread then takes
 
 from __future__ import annotations
 
-PLACES = """
+PLACES = '''
 ROW = STEP_X * TILE_X  # results of a tile's row
 PLANE = TILE_Z * TILE_Y * ROW  # of a channel, for one phase along depth and height
 PITCH = PLANE + 4  # of channels in shared memory: a warp's values lie on different banks
 BESIDE = THREADS // PLANE  # channels that the block writes at a time
-"""
+
+def result_in_row(place, phase, z, y, x):
+    """Which result has this place in a tile from (z, y, x) on, and whether there is such a one."""
+    z = STEP_Z * (z + place // (ROW * TILE_Y)) + phase // (STEP_Y * STEP_X)
+    y = STEP_Y * (y + place // ROW % TILE_Y) + phase // STEP_X % STEP_Y
+    x = STEP_X * x + place % ROW
+    return z, y, x, (z < RESULTS_Z) & (y < RESULTS_Y) & (x < RESULTS_X)
+'''
 
 FINISH = '''
 @cute.jit
@@ -46,10 +53,8 @@ def write(
 ):
     """Results of a tile from (z, y, x) on, of STAGED channels from the first on, through the epilogue to memory."""
     place, beside = tidx % PLANE, tidx // PLANE
-    z = STEP_Z * (z + place // (ROW * TILE_Y)) + phase // (STEP_Y * STEP_X)
-    y = STEP_Y * (y + place // ROW % TILE_Y) + phase // STEP_X % STEP_Y
-    x = STEP_X * x + place % ROW
-    if (z < RESULTS_Z) & (y < RESULTS_Y) & (x < RESULTS_X):
+    z, y, x, inside = result_in_row(place, phase, z, y, x)
+    if inside:
         line = at_position(n, z, y, x, {varying})
         watch = cutlass.Float32(0)  # until a sum is not finite
         for few in cutlass.range(0, STAGED, BESIDE * {together}, unroll=1):

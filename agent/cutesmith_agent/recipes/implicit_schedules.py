@@ -12,6 +12,7 @@ SHARED = 227 * 1024  # bytes of shared memory that a multiprocessor has for its 
 KEPT_BACK = 2048  # of each block's, for barriers and what the hardware takes
 REGISTERS = 65536  # of a multiprocessor
 OTHERS = 64  # registers of a thread besides sums
+FEW_OTHERS = 48  # where the sums are in shared memory when results are computed
 SHORT = 512  # values of depth
 SHORTEST = 96  # that tensor cores may sum alone: what they truncate stays below fp32's roundings
 STAGED = 64  # channels
@@ -32,6 +33,7 @@ class ImplicitSchedule:
     parts: int = 2  # fp16 numbers that stand for an fp32 number; one has as many digits as TF32
     summed: bool = False  # a tile's results are added up by channels
     in_rows: bool = False  # sums go by way of shared memory, in the order of the results
+    reduced: bool = False  # a tile has all channels
 
     @property
     def tile(self) -> tuple[int, int, int]:
@@ -60,8 +62,8 @@ class ImplicitSchedule:
 
     @property
     def staged(self) -> int:
-        """Channels whose sums lie in shared memory at a time: all, where phases alternate in a row."""
-        several = self.found.along[2].step > 1
+        """Channels in shared memory at a time: all, where phases alternate in a row or channels are reduced."""
+        several = self.found.along[2].step > 1 or self.reduced
         return self.n if several else max(c for c in range(EIGHT, STAGED + 1, EIGHT) if self.n % c == 0)
 
     @property
@@ -125,7 +127,9 @@ class ImplicitSchedule:
     @property
     def fits(self) -> bool:
         registers = min(255, REGISTERS // (self.per_mp * self.threads))
-        return self.room >= min(self.pieces, 2) and registers >= self.n // (1 if self.is_promoted else 2) + OTHERS
+        sums = self.n if self.is_promoted or self.reduced else self.n // 2  # twice as many, or as many other vectors
+        others = FEW_OTHERS if self.in_rows and not self.reduced else OTHERS
+        return self.room >= min(self.pieces, 2) and registers >= sums + others
 
     @property
     def workspace(self) -> int:
@@ -178,7 +182,9 @@ def schedules(
     made = []
     for groups in _GROUPS:
         for n in _widths(found)[: 1 if reduced else None]:
-            several = [ImplicitSchedule(found, groups, n, per_mp, parts, summed, in_rows) for per_mp in _PER_MP]
+            several = [
+                ImplicitSchedule(found, groups, n, per_mp, parts, summed, in_rows, reduced) for per_mp in _PER_MP
+            ]
             made += [one for one in several if one.fits][:1]
     made = [one for one in made if one.n >= found.out_channels] if reduced else made
     made.sort(key=_guess)

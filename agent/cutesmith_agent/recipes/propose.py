@@ -18,7 +18,7 @@ from .steps import StepCall
 from .text import kernel_name
 
 MOST = 10  # drafts, where there are several kinds of kernels
-CONVOLUTIONS = 4  # chains of kernels that begin with a convolution: beside them there are others
+CONVOLUTIONS = 8  # chains of kernels that begin with a convolution: beside them there are others
 _CONVOLVES = "tile_x"  # a constant of kernels that compute a convolution themselves
 NO_DEVICE = "none"  # an environment's, where CUDA is missing
 
