@@ -68,9 +68,9 @@ PLANE = Case(
     {"tile_x": 16, "parts": 2},
 )
 VOLUME = Case(
-    "Conv3d(33, 72, (2, 1, 2), dilation=(1, 1, 2), bias=False)",
-    72,
-    (1, 33, 3, 2, 5),
+    "Conv3d(130, 24, (2, 1, 2), dilation=(1, 1, 2), bias=False)",
+    24,
+    (1, 130, 3, 2, 5),
     "F.gelu(self.conv(x) + 1)",
     {"is_kept": 0, "parts": 2},
 )
@@ -81,7 +81,17 @@ SCATTERED = Case(
     "F.mish(self.conv(x)) * self.scale",
     {"parts": 2},
 )
-LINE = Case("ConvTranspose1d(5, 8, 3, padding=1)", 8, (2, 5, 13), "F.relu(self.norm(self.conv(x)))", {"tile_x_1": 8})
+LINE = Case("ConvTranspose1d(5, 8, 3, padding=1)", 8, (2, 5, 13), "F.relu(self.norm(self.conv(x)))", {"tile_x_1": 32})
+DIRECT = Case(
+    "ConvTranspose1d(3, 8, 3, stride=3)", 8, (2, 3, 4), "torch.tanh(self.conv(x)) * self.scale", {"stages": 3}
+)
+SUMS = Case("ConvTranspose1d(9, 8, 3, stride=2)", 8, (2, 9, 13), "F.gelu(self.conv(x)).mean(2)", {"sums_1": 1})
+SOFTMAX = Case(
+    "ConvTranspose1d(9, 12, 3, stride=2)", 12, (2, 9, 13), "torch.softmax(self.conv(x), 1) * self.scale", {"staged": 16}
+)
+LEAST = Case(
+    "Conv1d(5, 16, 3, padding=1)", 16, (2, 5, 13), "self.conv(x).amin(1, keepdim=True) * x[:, :1]", {"tile_n": 16}
+)
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +135,17 @@ def assert_as_precise(module: nn.Module, kernel: Callable[..., Any], x: torch.Te
 @pytest.mark.parametrize("case", [VOLUME, SCATTERED, LINE], ids=lambda case: case.convolution)
 def test_no_less_precise_than_eager(worker: Worker, case: Case, tmp_path: Path) -> None:
     assert_as_precise(*made(worker, case, tmp_path), torch.rand(case.shape))
+
+
+@pytest.mark.parametrize("case", [DIRECT, SUMS, SOFTMAX, LEAST], ids=lambda case: case.tail)
+def test_each_ending_is_precise_and_passes_on_what_is_special(worker: Worker, case: Case, tmp_path: Path) -> None:
+    module, kernel = made(worker, case, tmp_path)
+    assert_as_precise(module, kernel, torch.rand(case.shape))
+    x = torch.rand(case.shape)
+    x[0, 1, 2], x[1, 2, 3] = float("nan"), float("inf")
+    with torch.no_grad():
+        got, exact = kernel(x), copy.deepcopy(module).double()(x.double()).float()
+    assert torch.allclose(got, exact, rtol=1e-5, atol=1e-6, equal_nan=True)
 
 
 def test_a_plane_is_no_less_precise(plane: tuple[nn.Module, Callable[..., Any]]) -> None:
