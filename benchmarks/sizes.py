@@ -2,8 +2,8 @@
 
 `sizes.py LINES` goes through all of them, a first draft of every case before other drafts, families in turn, on the
 CUDA device or, `--device emulated`, on the emulated one; a line of LINES for each, so that a run cut short, or one with
-`--seconds`, goes on where it was. `--family NAME` (repeatable): only these. It ends with what LINES come to: by
-family on the screen and in results/sizes.json, and with status 1 where a draft was not right.
+`--seconds`, goes on where it was. `--family NAME` (repeatable): only these. It ends with what LINES come to by family,
+and with status 1 where a draft was not right. `--keep` puts that into results/sizes.json and docs/recipes.md.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ from typing import Any, Literal
 from cutesmith_agent.recipes import Draft, Target, propose
 from cutesmith_evaluator.client import Worker, WorkerError
 from cutesmith_evaluator.types import Inspection, Task
+from pages import put
 from records import RESULTS, append_line, read_lines
 from size_cases import FAMILIES, SizeCase, size_cases
+from suite import ROOT
 
 WITHOUT_DEVICE = "sm_90a"  # the arch that is emulated
 NOTHING_TO_GAIN = ("single element", "single elements", "same everywhere", "no elements")
 NO_KERNEL = "nothing to gain"
+PAGE = ROOT / "docs" / "recipes.md"
 SUMMARY = RESULTS / "sizes.json"
 Which = Literal["first", "other"]
 
@@ -59,7 +62,12 @@ def main() -> int:
         process.start()
     for process in running:
         process.join()
-    return summarised(units, read_lines(options.lines))
+    families = [by_family(name, units, read_lines(options.lines)) for name in names_of(units)]
+    for each in families:
+        print(*(f"{name} {value}" for name, value in each.items()), sep=", ", flush=True)
+    if options.keep:
+        keep(families, read_lines(options.lines))
+    return int(any(each["not_right"] for each in families))
 
 
 def parse_options() -> argparse.Namespace:
@@ -69,6 +77,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--family", action="append", default=[], choices=[family.name for family in FAMILIES])
+    parser.add_argument("--keep", action="store_true")
     return parser.parse_args()
 
 
@@ -130,26 +139,48 @@ def judged(draft: Draft, task: Task, inspection: Inspection, worker: Worker, dev
     return about | {"outcome": outcome, "why": " ".join(each.message for each in found.findings)}
 
 
-def summarised(units: Sequence[Unit], lines: Sequence[dict[str, Any]]) -> int:
-    """Prints and keeps what came of them; 1 where one was not right."""
-    names = {unit.name for unit in units}
-    known = [line for line in lines if line["unit"] in names]
-    devices = [line["device"] for line in known if "device" in line]
-    if not devices:
-        return 0
-    families = [by_family(family.name, units, known) for family in FAMILIES]
-    result = {
-        "device": devices[0],
-        "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "families": [each for each in families if each["validated"]],
-    }
-    kept = (
-        [each for each in json.loads(SUMMARY.read_text()) if each["device"] != devices[0]] if SUMMARY.exists() else []
-    )
-    SUMMARY.write_text(json.dumps([*kept, result], indent=1) + "\n")
-    for each in families:
-        print(*(f"{name} {value}" for name, value in each.items()), sep=", ", flush=True)
-    return int(any(each["not_right"] for each in families))
+def names_of(units: Sequence[Unit]) -> list[str]:
+    """Of the units' families, in the order of FAMILIES."""
+    names = {unit.case.family.name for unit in units}
+    return [family.name for family in FAMILIES if family.name in names]
+
+
+def keep(families: Sequence[dict[str, Any]], lines: Sequence[dict[str, Any]]) -> None:
+    """In place of what was kept of that device."""
+    device = next(line["device"] for line in lines if "device" in line)
+    result = {"device": device, "date": f"{datetime.now(UTC):%Y-%m-%d}", "families": families}
+    others = [each for each in kept() if each["device"] != device]
+    SUMMARY.write_text(json.dumps([*others, result], indent=1) + "\n")
+    put_table()
+
+
+def put_table() -> None:
+    put(PAGE, sizes=table(kept()))
+
+
+def kept() -> list[dict[str, Any]]:
+    return json.loads(SUMMARY.read_text()) if SUMMARY.exists() else []
+
+
+def table(results: Sequence[dict[str, Any]]) -> str:
+    """A row for each family; for each device its cases with a verdict, and drafts that were right."""
+    if not results:
+        return "not measured yet"
+    heads = [f"{each['device']}, {each['date']}" for each in results]
+    rows = [f"| family | computes | shapes | {' | '.join(heads)} |", f"| --- | --- | ---: |{' --- |' * len(heads)}"]
+    for family in FAMILIES:
+        cells = (cell(family.name, each["families"]) for each in results)
+        shapes = len(dict.fromkeys(family.shapes))
+        rows.append(f"| {family.name} | `{family.computes}` | {shapes} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def cell(name: str, families: Sequence[dict[str, Any]]) -> str:
+    found = next((each for each in families if each["family"] == name), None)
+    if found is None:
+        return "–"
+    right = found["drafts"] - len(found["not_right"])
+    return f"{found['validated']} of {found['cases']} cases, {right} of {found['drafts']} drafts right"
 
 
 def by_family(name: str, units: Sequence[Unit], known: Sequence[dict[str, Any]]) -> dict[str, Any]:
