@@ -16,7 +16,7 @@ from command_line import CUTESMITH, cutesmith
 from cutesmith_server.bench.on_node import Parcel, run_parcel
 from cutesmith_server.bench.running import Orders
 from cutesmith_server.bench.tasks import BenchTask
-from ray_cluster import agents_on, local_cluster, until
+from local_ray import agents_on, local_cluster, until
 
 
 def started(place: Path, *words: str) -> subprocess.Popen[str]:

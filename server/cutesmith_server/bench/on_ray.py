@@ -6,27 +6,22 @@ comes back and is written here.
 
 from __future__ import annotations
 
-import logging
-import os
-import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from cutesmith_server.bench.on_node import Parcel, run_parcel
 from cutesmith_server.bench.outcome import failure
+from cutesmith_server.bench.ray_cluster import LOCAL, connected, room
 from cutesmith_server.bench.running import Ended, Orders, Shown
 from cutesmith_server.bench.tasks import BenchTask
 from cutesmith_server.errors import RefusedError
 from cutesmith_server.version import VERSION
 
 RETRIES = 2  # of a task whose worker or node died
-LOCAL = "local"
-_CONNECT_S = 5.0
 _LOOK_S = 1.0
-_WITHOUT_GPU_S = 60.0  # nodes may come back
+_WITHOUT_NODES_S = 40.0  # they may come back; without its head Ray ends this process after 60
 _STOP_S = 3.0
 
 
@@ -34,10 +29,11 @@ def on_cluster(
     waiting: Sequence[BenchTask], folder: Path, orders: Orders, end: float, shown: Shown, address: str
 ) -> Iterator[Ended]:
     """The tasks as they end; none is begun after `end` (of time.monotonic). Raises RefusedError."""
-    with _connected(address) as ray:
+    with connected(address) as ray:
         needs = _needs(orders.device)
-        if not _room(ray, needs):
-            raise RefusedError(f"{_words(address)} has no GPU: add a node with one, or give --device emulated.", exit=2)
+        if not room(ray, needs):
+            advice = "add a node with one, or give --device emulated to do without"
+            raise RefusedError(f"{_words(address)} has no GPU: {advice}.", exit=2)
         submit = ray.remote(run_parcel).options(**needs, max_retries=RETRIES).remote
         yield from _Run(ray, submit, needs, folder, orders, shown).ended(list(waiting), end)
 
@@ -72,12 +68,12 @@ class _Run:
 
     def _room(self) -> int:
         """Raises RefusedError where there has been none for a while."""
-        room, now = _room(self._ray, self._needs), time.monotonic()
-        if room:
+        free, now = room(self._ray, self._needs), time.monotonic()
+        if free:
             self._had_room = now
-        elif now - self._had_room > _WITHOUT_GPU_S:
-            raise RefusedError("The Ray cluster has lost its nodes: run the command again to go on when they are back.")
-        return room
+        elif now - self._had_room > _WITHOUT_NODES_S:
+            raise RefusedError("The Ray cluster has lost its nodes or its head: run the command again to go on there.")
+        return free
 
     def _begin(self, task: BenchTask) -> Iterator[Ended]:
         """Sends it off; a file that cannot be read any more is its end."""
@@ -122,43 +118,6 @@ class _Run:
             self._ray.wait(list(self._running), num_returns=len(self._running), timeout=_STOP_S)
 
 
-@contextmanager
-def _connected(address: str) -> Iterator[Any]:
-    """Ray, connected to that cluster. Raises RefusedError (exit 2)."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError:
-        raise RefusedError("--ray needs Ray, which is not here: pip install 'cutesmith[ray]'.", exit=2) from None
-    _require_reachable(address)
-    try:
-        ray.init(address, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, ValueError, RuntimeError, OSError) as error:
-        why = " ".join(str(error).split()).rstrip(".")
-        raise RefusedError(f"{_words(address)} cannot be used: {why}.", exit=2) from None
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
-
-
-def _require_reachable(address: str) -> None:
-    """Ray itself would try for minutes."""
-    if address in (LOCAL, "auto"):
-        return
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
-        raise RefusedError(f"--ray {address}: give the HOST:PORT of a Ray cluster's head, auto or local.", exit=2)
-    try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S):
-            pass
-    except (OSError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise RefusedError(
-            f"{_words(address)} cannot be reached ({why}): see `ray status` on its head for the address.", exit=2
-        ) from None
-
-
 def _words(address: str) -> str:
     return "This machine" if address == LOCAL else f"The Ray cluster at {address}"
 
@@ -166,12 +125,6 @@ def _words(address: str) -> str:
 def _needs(device: str) -> dict[str, int]:
     """What a task takes of a node."""
     return {"num_cpus": 1} if device in ("emulated", "none") else {"num_gpus": 1, "num_cpus": 0}
-
-
-def _room(ray: Any, needs: dict[str, int]) -> int:
-    """How many tasks can run at a time."""
-    resources = ray.cluster_resources()
-    return int(resources.get("GPU" if "num_gpus" in needs else "CPU", 0))
 
 
 def _unfit(error: Exception) -> str:
