@@ -15,6 +15,7 @@ from typing import Any
 from cutesmith_server.errors import RefusedError
 
 LOCAL = "local"
+_OWN = {"include_dashboard": False, "object_store_memory": 100 << 20}  # bytes; files and records are small
 _CONNECT_S, _ANSWER_S = 5.0, 30.0
 
 
@@ -31,7 +32,7 @@ def connected(address: str) -> Iterator[Any]:
         _require_answer(address)
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):  # Ray prints what becomes of nodes there
         try:
-            ray.init(address, include_dashboard=False, log_to_driver=False, logging_level=logging.CRITICAL)
+            ray.init(address, log_to_driver=False, logging_level=logging.CRITICAL, **(_OWN if address == LOCAL else {}))
         except (ConnectionError, ValueError, RuntimeError, OSError) as error:
             raise _unusable(address, str(error)) from None
         try:
