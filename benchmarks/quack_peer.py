@@ -25,6 +25,7 @@ _TASKS = ROOT / "benchmarks" / "tasks" / "peer_rows.py"
 _KINDS = ("RowSoftmax", "RowRMSNorm", "RowLayerNorm", "RowCrossEntropy")
 _SHAPES = ((32768, 1024), (8192, 4096), (8192, 11008), (2048, 65536))
 _DTYPES = ("float32", "bfloat16")
+DRAFTS = 10  # as many as a job measures
 
 
 def cases() -> Iterator[Case]:
@@ -117,7 +118,7 @@ def main() -> None:
     if chosen.step == "page":
         print(page())
     elif chosen.step == "prepare":
-        prepare(chosen.folder, chosen.results, list(cases()))
+        prepare(chosen.folder, chosen.results, list(cases()), DRAFTS)
     elif chosen.step == "measure":
         measure_in_processes(Path(__file__), chosen.folder.absolute(), chosen.results.absolute())
     else:

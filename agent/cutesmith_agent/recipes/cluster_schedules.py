@@ -49,10 +49,13 @@ def schedules(program: Program) -> tuple[ClusterSchedule, ...]:
     vector = row_vector(program)
     scale = min(max(4 // vector, 1), 4)  # narrow accesses: more of them in flight
     size = vector * sum(ITEMSIZE[a.dtype] for a in kept)  # bytes of an access
-    part = {cluster: -(-(program.columns // vector) // cluster) * size for cluster in CLUSTERS}
+    chunks = {cluster: -(-(program.columns // vector) // cluster) for cluster in CLUSTERS}  # of a block's part
+    part = {cluster: chunks[cluster] * size for cluster in CLUSTERS}
     fitting = [cluster for cluster in CLUSTERS if part[cluster] <= SHARED_BYTES] if kept else []
     shared = [c for c in fitting if part[c] <= BLOCKS_BYTES[2]]
-    found = [ClusterSchedule(vector, t, u * scale, c) for c in _ends(shared) for t, u in ((512, 4), (256, 4))]
+    found = [
+        ClusterSchedule(vector, t, max(min(4 * scale, chunks[c] // t), 1), c) for t in (512, 256) for c in _ends(shared)
+    ]
     if not shared and kept and part[CLUSTERS[-1]] <= MOST_BYTES:
         found += _partlykept_accesses(vector, size, part[CLUSTERS[-1]])
     found += [ClusterSchedule(vector, t, u * scale, c) for c in fitting[:1] for t, u in ((1024, 4), (512, 4))]
