@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from pages import put
+from quack_peer import page as quack_page
 from records import RESULTS, read_lines
 from suite import ROOT, kernelbench_cases, reducing_cases, serving_cases
 
@@ -42,6 +43,7 @@ def main() -> None:
         serving=times_table(select(measured, (case.name for case in serving_cases()))),
         overhead=table(OVERHEAD_HEAD, overhead_row, list(overhead.values())),
         verdicts=table(VERDICTS_HEAD, verdicts_row, list(verdicts)),
+        quack=quack_page(),
     )
 
 
@@ -94,7 +96,9 @@ def times_row(record: Record) -> str:
 
 
 def errors_of(error: Record | None) -> str:
-    """Indices have none, nor has what was not compared by its size."""
+    """Indices have none, nor has what was not compared by its size; where the value is 0, there are only roundings."""
+    if error and error["eager"] > 1:
+        return "rounding noise"
     return f"{error['candidate']:.1e} / {error['eager']:.1e}" if error else "–"
 
 

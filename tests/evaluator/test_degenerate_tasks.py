@@ -53,6 +53,15 @@ def test_what_is_one_value_for_all_inputs_is_said(expression: str, value: str, t
     assert f"was {value} throughout" in finding.message
 
 
+def test_what_is_rounding_noise_on_the_tasks_own_inputs_is_said(tmp_path: Path):
+    noise = "torch.nn.functional.layer_norm(x, x.shape[-1:]).mean(1)"
+    outcome = check(tmp_path, noise, noise)
+    assert outcome.findings == []
+    assert any("the output is 0 throughout on the task's own inputs" in label for label in outcome.checks)
+    wrong = check(tmp_path, noise, "x.new_zeros(x.shape[:1])")
+    assert {finding.kind for finding in wrong.findings} == {"wrong-values"}
+
+
 def test_other_tasks_are_not_called_degenerate(tmp_path: Path):
     for expression in ("torch.softmax(x, 1)", "x.argmax(1)", "x.sum()", "x > 0", "x.clamp(0, 1)"):
         outcome = check(tmp_path, expression, expression)

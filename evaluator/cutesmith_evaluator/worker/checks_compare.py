@@ -79,10 +79,9 @@ class Comparer:
                 )
             if outputs.case.own and is_floating(eager):
                 result.kernelbench_ok &= _kernelbench_ok(got, eager)
+        noise = frozenset() if result.findings else self._measure(outputs, result)
         if not result.findings:
-            self._measure(outputs, result)
-        if not result.findings:
-            self.ranges.add(outputs.eager, own=outputs.case.own)
+            self.ranges.add(outputs.eager, own=outputs.case.own, noise=noise)
         self._remember(outputs)
 
     def _remember(self, outputs: Outputs) -> None:
@@ -120,14 +119,18 @@ class Comparer:
         allowed = ALLOWED_RATIO * rounded + _MORE_ROUNDED if rounded else 0
         return found if found.count > allowed else _wrong_elements(got)
 
-    def _measure(self, outputs: Outputs, result: Result) -> None:
+    def _measure(self, outputs: Outputs, result: Result) -> frozenset[int]:
+        """The outputs of which eager gives nothing but rounding errors: these are larger than the values."""
         nothing: str | None = None
+        noise = set()
         for place, comparison in self._errors(outputs).items():
             measured = comparison.measured()
             if measured is None:
                 empty = not outputs.eager[place].numel()
                 nothing = "the output is empty" if empty else "not counted, eager is finite nowhere"
                 continue
+            if min(measured.eager.rms, measured.eager.max) > 1.0:
+                noise.add(place)
             result.unmeasured = not self.has_room(outputs.case.inputs)
             if not result.unmeasured:
                 result.measured.append(self._with_rounding(measured, outputs, place))
@@ -135,6 +138,7 @@ class Comparer:
                 far = partial(_far, threshold=_threshold(comparison))
                 result.findings.append(self._finding(outputs, place, self._beyond(outputs, place, far), far))
         result.note = None if result.measured or result.unmeasured else nothing
+        return frozenset(noise)
 
     def _errors(self, outputs: Outputs) -> dict[int, Comparison]:
         """Output's place → its errors, for the floating ones."""

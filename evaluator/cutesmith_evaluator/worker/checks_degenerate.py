@@ -22,15 +22,19 @@ class Range:
     high: float = -math.inf
     number: int = 0
     step: float = 0.0  # the dtype's
+    noise: bool = True  # whether eager's errors were always larger than the values: these are rounding errors about 0
 
-    def add(self, low: float, high: float, number: int, step: float) -> None:
+    def add(self, low: float, high: float, number: int, step: float, *, noise: bool) -> None:
         self.low, self.high = min(self.low, low), max(self.high, high)
         self.number += number
         self.step = step
+        self.noise &= noise
 
     @property
     def constant(self) -> float | None:
         """The value that all of at least two had, up to rounding; None where they differ."""
+        if self.number >= 2 and self.noise:
+            return 0.0
         if self.number < 2 or self.high - self.low > _ALIKE * self.step * max(abs(self.low), abs(self.high)):
             return None
         return self.high
@@ -43,14 +47,14 @@ class Ranges:
     own: list[Range] = field(default_factory=list)
     all: list[Range] = field(default_factory=list)
 
-    def add(self, outputs: Sequence[Tensor], *, own: bool) -> None:
-        """What eager gave in one check."""
+    def add(self, outputs: Sequence[Tensor], *, own: bool, noise: frozenset[int] = frozenset()) -> None:
+        """What eager gave in one check. `noise`: the outputs that are smaller than their own errors."""
         for ranges in (self.own, self.all) if own else (self.all,):
             ranges += [Range() for _ in range(len(outputs) - len(ranges))]
         for place, output in enumerate(outputs):
             found = _range(output)
             for ranges in (self.own, self.all) if own else (self.all,):
-                ranges[place].add(*found)
+                ranges[place].add(*found, noise=place in noise)
 
     def always(self) -> dict[int, float]:
         """Outputs that were the same value everywhere in all checks."""
