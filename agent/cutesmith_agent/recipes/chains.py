@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from cutesmith_evaluator.types import Graph, GraphInput, Node, Ref, TensorSpec
+from cutesmith_evaluator.types import Graph, GraphInput, Ref, TensorSpec
 
+from .affine import refs
 from .attention_graph import without_sdpa
 from .contract import Target, Unsupported
 from .kernels import Kernel, convolution_kernels, kernels_of, kernels_of_sums
@@ -25,42 +26,47 @@ Step = tuple[GraphInput | None, tuple[Kernel, ...]]  # what later ones read of i
 
 def chains_of(graph: Graph, target: Target, name: str) -> Iterator[Chain]:
     """Best guess first. Raises Unsupported where no cut helps."""
-    steps = _cut(without_sdpa(graph), target, name, MOST_KERNELS)
+    steps = cut(without_sdpa(graph), target, name)
     if steps is None:
         raise Unsupported("no recipe covers the graph in parts")
-    yield from _chains(steps)
+    yield from chains(steps)
 
 
 def chains_of_convolutions(graph: Graph, target: Target, name: str) -> Iterator[Chain]:
     """Best guess first: those whose first kernel computes the convolution; none where no kernel can."""
+    steps = convolving_steps(graph, target, name)
+    yield from chains(steps) if steps else ()
+
+
+def convolving_steps(
+    graph: Graph, target: Target, name: str, first: int = 1, most: int = MOST_KERNELS
+) -> list[Step] | None:
+    """Steps of which the first computes the convolution; their numbers in the file are from `first` to `most`."""
     if len(graph.nodes) > MOST_NODES:
-        return
+        return None
     for at in range(len(graph.nodes) - 1, 0, -1):
-        live = _live(graph, at)
-        heads = convolution_kernels(_head(graph, at, live), target, f"{name}_1") if live else ()
+        live = live_at(graph, at)
+        heads = convolution_kernels(head(graph, at, live), target, f"{name}_{first}") if live else ()
         if live and heads:
-            rest = _tail(graph, at, live)
-            last = _kernels(rest, target, name)
-            after = [(None, last)] if last else _cut(rest, target, name, MOST_KERNELS - 1)
-            yield from _chains([(live, heads), *after]) if after else ()
-            return
+            after = steps_of(tail(graph, at, live), target, name, first + 1, most)
+            return [(live, heads), *after] if after else None
+    return None
 
 
 def chains_of_sums(graph: Graph, target: Target, name: str) -> Iterator[Chain]:
     """Best guess first: those whose first kernel also adds up the convolution's results over each tile's positions."""
     found = space_sum_of(graph)
-    if found is None:
+    live = None if found is None else live_at(graph, found.at + 1)
+    if found is None or live is None or live.name != found.node.name:
         return
-    head = replace(_head(graph, found.at, found.sums(1)), outputs=(found.summed,))
-    for sums, kernel in kernels_of_sums(found, head, target, f"{name}_1"):
-        rest = found.rest(sums.spec.shape[2])
-        last = _kernels(rest, target, name)
-        after = [(None, last)] if last else _cut(rest, target, name, MOST_KERNELS - 1)
+    summing = replace(head(graph, found.at, found.sums(1)), outputs=(found.summed,))
+    for sums, kernel in kernels_of_sums(found, summing, target, f"{name}_1"):
+        after = steps_of(found.rest(sums.spec.shape[2]), target, name, 2)
         if after:
-            yield next(_chains([(sums, (kernel,)), *after]))
+            yield next(chains([(sums, (kernel,)), *after]))
 
 
-def _chains(steps: list[Step]) -> Iterator[Chain]:
+def chains(steps: list[Step]) -> Iterator[Chain]:
     kernels = [_in_turn(found) for _, found in steps]
     for picks in _picks([len(found) for found in kernels]):
         chosen = [found[pick] for found, pick in zip(kernels, picks, strict=True)]
@@ -71,18 +77,20 @@ def _chains(steps: list[Step]) -> Iterator[Chain]:
         yield earlier, chosen[-1]
 
 
-def _cut(graph: Graph, target: Target, name: str, most: int) -> list[Step] | None:
+def steps_of(graph: Graph, target: Target, name: str, first: int = 1, most: int = MOST_KERNELS) -> list[Step] | None:
+    """One kernel where that is enough, else several, of the numbers from `first` to `most` in the file."""
+    last = _kernels(graph, target, name)
+    return [(None, last)] if last else cut(graph, target, name, first, most)
+
+
+def cut(graph: Graph, target: Target, name: str, first: int = 1, most: int = MOST_KERNELS) -> list[Step] | None:
     """The steps of a chain: each is as long as a kernel can make it."""
-    if most < 2 or len(graph.nodes) > MOST_NODES:
+    if first >= most or len(graph.nodes) > MOST_NODES:
         return None
     for at in range(len(graph.nodes) - 1, 0, -1):
-        live = _live(graph, at)
-        kernels = _kernels(_head(graph, at, live), target, f"{name}_{MOST_KERNELS - most + 1}") if live else ()
-        if live is None or not kernels:
-            continue
-        rest = _tail(graph, at, live)
-        last = _kernels(rest, target, name)
-        after = [(None, last)] if last else _cut(rest, target, name, most - 1)
+        live = live_at(graph, at)
+        kernels = _kernels(head(graph, at, live), target, f"{name}_{first}") if live else ()
+        after = steps_of(tail(graph, at, live), target, name, first + 1, most) if live and kernels else None
         if after is not None:
             return [(live, kernels), *after]
     return None
@@ -95,10 +103,10 @@ def _kernels(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:
         return ()
 
 
-def _live(graph: Graph, at: int) -> GraphInput | None:
+def live_at(graph: Graph, at: int) -> GraphInput | None:
     """The only value that the nodes from `at` on read of those before."""
     made = {node.name: node for node in graph.nodes[:at]}
-    later = [ref for node in graph.nodes[at:] for ref in _refs(node)] + list(graph.outputs)
+    later = [ref for node in graph.nodes[at:] for ref in refs(node)] + list(graph.outputs)
     read = {(ref.name, ref.index) for ref in later if ref.name in made}
     if len(read) != 1:
         return None
@@ -109,22 +117,12 @@ def _live(graph: Graph, at: int) -> GraphInput | None:
     return GraphInput(name, "constant", TensorSpec(spec.shape, spec.dtype, stored_strides(spec)))
 
 
-def _refs(node: Node) -> Iterator[Ref]:
-    waiting: list[object] = [*node.args, *node.kwargs.values()]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, Ref):
-            yield value
-        elif isinstance(value, tuple | list):
-            waiting += value
-
-
-def _head(graph: Graph, at: int, live: GraphInput) -> Graph:
+def head(graph: Graph, at: int, live: GraphInput) -> Graph:
     outputs = (Ref(live.name, 0),)
     return replace(graph, nodes=graph.nodes[:at], outputs=outputs, returns_tuple=False, dynamic_dims=())
 
 
-def _tail(graph: Graph, at: int, live: GraphInput) -> Graph:
+def tail(graph: Graph, at: int, live: GraphInput) -> Graph:
     return replace(graph, inputs=(*graph.inputs, live), nodes=graph.nodes[at:], dynamic_dims=())
 
 

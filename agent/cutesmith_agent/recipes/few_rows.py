@@ -29,7 +29,7 @@ from .passes import (
     pass_function,
 )
 from .pointwise import KernelText, parameters
-from .rows import row_layout, row_vector
+from .rows import count_of_rows, row_layout, row_vector
 from .text import Writer, helpers, loads_of
 
 FEW = 64  # rows: a block for each leaves most of the device idle
@@ -221,15 +221,8 @@ def emit(program: Program, name: str, *, fast: bool) -> tuple[KernelText, str]:
         *(line for stage, kernel in zip(stages, names, strict=True) for line in (*_kernel(stage, kernel), "")),
         *_host(program, emitter, stages, names, name),
     ]
-    first = emitter.tensors.stores[0]
-    rows = f"{emitter.tensors.outputs[0]}.numel()" + f" // {_per_row(program, emitter.tensors)}" * first.per_column
+    rows = count_of_rows(f"{emitter.tensors.outputs[0]}.numel()", program, emitter.tensors)
     return KernelText(tuple(lines), emitter.tensors), f"{emitter.slots} * BLOCKS * ({rows})"
-
-
-def _per_row(program: Program, tensors: Tensors) -> int:
-    """Elements of the first output that a row has."""
-    first = tensors.stores[0]
-    return program.columns * sum(1 for s in tensors.stores if s.param == first.param) if first.per_column else 1
 
 
 def _operands(stage: Stage) -> list[str]:
@@ -256,8 +249,7 @@ def _kernel(stage: Stage, name: str) -> list[str]:
 def _host(program: Program, emitter: FewRowsEmitter, stages: list[Stage], names: list[str], name: str) -> list[str]:
     tensors: Tensors = emitter.tensors
     arguments = ", ".join(f"{p}: cute.Tensor" for p in parameters(tensors))
-    first = tensors.stores[0]
-    size = f"cute.size({first.param})" + f" // {_per_row(program, tensors)}" * first.per_column
+    size = count_of_rows(f"cute.size({tensors.stores[0].param})", program, tensors)
     layout = f"cute.make_layout(({emitter.slots}, rows, BLOCKS), stride=(rows * BLOCKS, BLOCKS, 1))"
     launches = [
         line

@@ -16,7 +16,7 @@ from .parts import Parts
 from .singles import without_singles
 from .space_sums import SpaceSum
 from .triangles import without_triangle
-from .variants import Variant, check, convolutions_of, products_of, variants
+from .variants import Variant, check, convolutions_of, products_of, variants, without_tensor_cores
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,16 @@ def _triangles(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:
         return ()
     kept = replace(views, triangle=found[1])
     return tuple(Kernel(program, (), variant) for variant in products_of(kept, name, target))
+
+
+def row_kernels(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:
+    """Kernels that compute a small product as a reduction of each row; none where there is more than rows."""
+    try:
+        program = lower(without_singles(graph))
+        check(program)
+        return tuple(Kernel(program, (), variant) for variant in without_tensor_cores(program, name, target))
+    except Unsupported:
+        return ()
 
 
 def convolution_kernels(graph: Graph, target: Target, name: str) -> tuple[Kernel, ...]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Emit = Callable[["Lowerer", Node, int, tuple[Index, ...]], Expr]
 RESHAPES = ("view", "reshape", "_unsafe_view", "unsqueeze", "squeeze", "flatten", "unflatten")
+AVERAGES = ("avg_pool1d", "avg_pool2d", "avg_pool3d")
 MOST_TAPS = 256  # elements of a window: each is a line of machine code
 
 
@@ -30,6 +31,20 @@ def _per_dim(node: Node, position: int, dims: int, default: tuple[int, ...]) -> 
     values = integers(_argument(node, position, ()))  # type: ignore[arg-type]
     values = values or default
     return values * dims if len(values) == 1 else values
+
+
+def plain_means(node: Node) -> tuple[tuple[int, int], ...] | None:
+    """Size and stride along each dimension of an average pool whose windows lie inside its input and are divided by
+    their size; None for all else."""
+    name = node.op.split(".")[1]
+    if name not in AVERAGES:
+        return None
+    dims = AVERAGES.index(name) + 1
+    size = _per_dim(node, 1, dims, ())
+    is_padded = any(_per_dim(node, 3, dims, (0,)))
+    if is_padded or _argument(node, 4, False) or _argument(node, 6, None) is not None:
+        return None
+    return tuple(zip(size, _per_dim(node, 2, dims, size), strict=True))
 
 
 @dataclass(frozen=True)

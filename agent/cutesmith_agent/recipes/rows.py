@@ -250,10 +250,7 @@ def host(
 ) -> list[str]:
     """`grid`: a line before the launch, where it needs one; `launch`: what the launch is given."""
     arguments = ", ".join(f"{p}: cute.Tensor" for p in parameters(tensors))
-    first = tensors.stores[0]
-    pieces = sum(1 for s in tensors.stores if s.param == first.param)
-    inner = program.columns * pieces if first.per_column else 1
-    size = f"cute.size({first.param})" + (f" // {inner}" if inner > 1 else "")
+    size = count_of_rows(f"cute.size({tensors.stores[0].param})", program, tensors)
     views = [f"    {a.gmem} = {row_layout(program, a)}" for a in tensors.views]
     return [
         "@cute.jit",
@@ -267,6 +264,14 @@ def host(
         "",
         f"return {name}",
     ]
+
+
+def count_of_rows(size: str, program: Program, tensors: Tensors) -> str:
+    """As text, from the first output's size."""
+    first = tensors.stores[0]
+    pieces = sum(1 for s in tensors.stores if s.param == first.param)
+    inner = pieces * (program.columns if first.per_column else 1)
+    return size + (f" // {inner}" if inner > 1 else "")
 
 
 def row_layout(program: Program, access: Access) -> str:

@@ -1,4 +1,4 @@
-"""Reductions that run over dimensions of one element, as what they are: views."""
+"""What is a simpler op by its sizes: reductions over single elements are views, average pools of one window means."""
 
 from __future__ import annotations
 
@@ -8,12 +8,23 @@ from dataclasses import replace
 from cutesmith_evaluator.types import Graph, Node, Ref
 
 from .geometry import output_spec, short_name
+from .pools import plain_means
 
 _KEPT = ("sum", "mean", "amax", "amin", "prod", "max", "min")  # what one element gives is itself
 
 
 def without_singles(graph: Graph) -> Graph:
-    return replace(graph, nodes=tuple(_as_view(graph, node) for node in graph.nodes))
+    return replace(graph, nodes=tuple(_as_view(graph, _as_mean(graph, node)) for node in graph.nodes))
+
+
+def _as_mean(graph: Graph, node: Node) -> Node:
+    source, windows = node.args[0] if node.args else None, plain_means(node)
+    if windows is None or not isinstance(source, Ref):
+        return node
+    dims = len(windows)
+    if tuple(size for size, _ in windows) != output_spec(graph, source).shape[-dims:]:
+        return node
+    return replace(node, op="aten.mean.dim", args=(source, tuple(range(-dims, 0)), True), kwargs={})
 
 
 def _as_view(graph: Graph, node: Node) -> Node:

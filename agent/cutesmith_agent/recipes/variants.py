@@ -89,6 +89,11 @@ def variants(program: Program, name: str, target: Target) -> Iterator[Variant]:
         if views is not None:
             yield from products_of(views, name, target)
             return
+    yield from without_tensor_cores(program, name, target)
+
+
+def without_tensor_cores(program: Program, name: str, target: Target) -> Iterator[Variant]:
+    """Of the first family that takes the program as it stands: a product is a reduction of each row."""
     yield from next(family for takes, family in _FAMILIES if takes(program))(program, name, target)
 
 
