@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html
 import math
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from bandwidth import OPERATORS, SIZES, by_operator
@@ -36,10 +38,10 @@ STYLE = """text { fill: #1f2328 }
 
 @dataclass(frozen=True)
 class Curve:
-    """Points (bytes, GB/s), smallest first. A yardstick has dashes for a colour."""
+    """Points by size, smallest first, of bytes and GB/s. A yardstick has dashes for a colour."""
 
     name: str
-    points: tuple[tuple[float, float], ...]
+    points: dict[int, tuple[float, float]]
     colour: str = ""
     dashes: str = ""
 
@@ -58,21 +60,32 @@ def main() -> None:
 
 
 def curves(found: dict[str, list[Line]]) -> list[Curve]:
-    """PyTorch's copy and sum, timed beside the pointwise kernel and ours of the sum, first."""
+    """PyTorch's copy and sum first."""
+    sizes = [(size, of_size(size, found)) for size in SIZES]
     yardsticks = [
-        Curve("PyTorch's copy", points_of(found["Pointwise"], "copy"), dashes="6 4"),
-        Curve("PyTorch's sum", points_of(found["Sum"], "read"), dashes="2 3"),
+        Curve(name, {size: (size, yardstick(lines, arm)) for size, lines in sizes if lines}, dashes=dashes)
+        for name, arm, dashes in (("PyTorch's copy", "copy", "6 4"), ("PyTorch's sum", "read", "2 3"))
     ]
-    return yardsticks + [Curve(NAMES[name], points_of(found[name], "candidate"), COLOURS[name]) for name in OPERATORS]
+    return yardsticks + [Curve(NAMES[name], points_of(found[name]), COLOURS[name]) for name in OPERATORS]
 
 
-def points_of(lines: Iterable[Line], arm: str) -> tuple[tuple[float, float], ...]:
-    return tuple((line["bytes"], line["gbps"][arm]) for line in lines)
+def of_size(size: int, found: dict[str, list[Line]]) -> dict[str, Line]:
+    """The operators that were measured at this size."""
+    return {name: line for name, lines in found.items() for line in lines if line["case"] == f"{name} {size}"}
+
+
+def yardstick(lines: dict[str, Line], arm: str) -> float:
+    """Timed beside each operator: the median."""
+    return statistics.median(line["gbps"][arm] for line in lines.values())
+
+
+def points_of(lines: Iterable[Line]) -> dict[int, tuple[float, float]]:
+    return {int(line["case"].split()[1]): (line["bytes"], line["gbps"]["candidate"]) for line in lines}
 
 
 def drawn(shown: Sequence[Curve], device: str) -> str:
     """The picture: bytes on a logarithmic axis, GB/s on a linear one."""
-    top = 1000 * math.ceil(max(rate for curve in shown for _, rate in curve.points) / 1000)
+    top = 1000 * math.ceil(max(rate for curve in shown for _, rate in curve.points.values()) / 1000)
     x, y = horizontal, vertical(top)
     parts = [text(LEFT - 60, 34, f"GB/s on {device}, L2 flushed before each call", "note")]
     for rate in range(0, top + 1, 1000):
@@ -99,10 +112,14 @@ def vertical(top: float) -> Callable[[float], float]:
 
 
 def path(curve: Curve, x: Callable[[float], float], y: Callable[[float], float]) -> list[str]:
-    places = [(f"{x(size):.1f}", f"{y(rate):.1f}") for size, rate in curve.points]
-    line = "M" + "L".join(f"{across} {down}" for across, down in places)
-    dots = [f'<circle cx="{across}" cy="{down}" r="3" fill="{curve.colour}"/>' for across, down in places]
-    return [f'<path {curve.style} d="{line}"/>', *(dots if curve.colour else ())]
+    """Lines between points, faint where sizes between them were not measured, and dots."""
+    places = {size: f"{x(moved):.1f} {y(rate):.1f}" for size, (moved, rate) in curve.points.items()}
+    parts = []
+    for one, other in pairwise(places):
+        faint = "" if SIZES.index(other) == SIZES.index(one) + 1 else ' stroke-opacity="0.3"'
+        parts.append(f'<path {curve.style}{faint} d="M{places[one]}L{places[other]}"/>')
+    dots = (each.split() for each in places.values()) if curve.colour else ()
+    return parts + [f'<circle cx="{across}" cy="{down}" r="3" fill="{curve.colour}"/>' for across, down in dots]
 
 
 def legend(curve: Curve, down: float) -> list[str]:
@@ -121,12 +138,9 @@ def table(lines: list[Line]) -> str:
     head = f"| bytes | copy | PyTorch's sum | {' | '.join(NAMES[name] for name in OPERATORS)} |"
     rows = [head, f"| ---: |{' ---: |' * (2 + len(OPERATORS))}"]
     for size in SIZES:
-        of_size = {name: line for name in OPERATORS for line in found[name] if line["case"] == f"{name} {size}"}
-        if len(of_size) == len(OPERATORS):
-            yardsticks = (
-                f"{rate_words(of_size['Pointwise']['gbps']['copy'])} | {rate_words(of_size['Sum']['gbps']['read'])}"
-            )
-            cells = " | ".join(cell(of_size[name]) for name in OPERATORS)
+        if there := of_size(size, found):
+            yardsticks = " | ".join(rate_words(yardstick(there, arm)) for arm in ("copy", "read"))
+            cells = " | ".join(cell(there[name]) if name in there else "–" for name in OPERATORS)
             rows.append(f"| {size_words(size)} | {yardsticks} | {cells} |")
     return "\n".join([*rows, "", provenance(lines)])
 
