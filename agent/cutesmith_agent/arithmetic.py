@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from cutesmith_agent.estimate import CORES, FLOPS_A_CLOCK, MEMORY, Estimate, estimate
+from cutesmith_agent.recipes.affine import averaged
+from cutesmith_agent.recipes.geometry import output_spec
+from cutesmith_agent.recipes.pooled import pooled
 from cutesmith_agent.refine.kinds import kinds
-from cutesmith_evaluator.types import Graph, Profile
+from cutesmith_evaluator.types import Graph, Node, Profile, Ref
 from cutesmith_evaluator.units import count
 
 # fp16 operations of a multiprocessor's tensor cores, dense, of NVIDIA's datasheets and white papers.
@@ -41,9 +45,23 @@ def fastest(graph: Graph, arch: str) -> Arithmetic | None:
     return Arithmetic(tensor, f"{memory.device}'s tensor cores")
 
 
+def operations(graph: Graph) -> int:
+    """Those that the graph counts, without convolutions of which only averages are needed: there are ways around."""
+    spared = {found.node.name: found.node for found in (*averaged(graph), *pooled(graph))}
+    return max(graph.flops - sum(_of_convolution(graph, node) for node in spared.values()), 0)
+
+
+def _of_convolution(graph: Graph, node: Node) -> int:
+    """As an inspection counts them."""
+    weight = node.args[1]
+    assert isinstance(weight, Ref)
+    return 2 * math.prod(node.outputs[0].shape) * math.prod(output_spec(graph, weight).shape[1:])
+
+
 def least(graph: Graph, arch: str, profile: Profile | None = None) -> Estimate | None:
     """The time that a graph takes at best: the longest that memory, the counts of a profile and arithmetic need."""
     moving, rate = estimate(graph.bytes, arch, profile), fastest(graph, arch)
-    if moving is None or rate is None or graph.flops / rate.flops_per_s * 1e3 <= moving.ms:
+    needed = operations(graph)
+    if moving is None or rate is None or needed / rate.flops_per_s * 1e3 <= moving.ms:
         return moving
-    return Estimate(graph.flops / rate.flops_per_s * 1e3, f"an estimate: {count(graph.flops)} operations, {rate.basis}")
+    return Estimate(needed / rate.flops_per_s * 1e3, f"an estimate: {count(needed)} operations, {rate.basis}")

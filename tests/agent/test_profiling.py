@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cutesmith_agent.arithmetic import least
+from cutesmith_agent.arithmetic import least, operations
 from cutesmith_agent.profiling.analysis import analysed
 from cutesmith_agent.refine.profile import figures
 from cutesmith_evaluator.types import (
@@ -163,6 +163,22 @@ def test_products_are_held_against_tensor_cores(dtype: str, products: int):
     assert guess is not None
     assert guess.ms == pytest.approx(tensor_cores_ms)
     assert "137.4 billion operations" in guess.basis
+
+
+def test_a_convolution_that_is_only_averaged_is_not_held_against_a_kernel():
+    whole, mean = TensorSpec((64, 64, 8, 8), "float32", (4096, 64, 8, 1)), TensorSpec((64, 64), "float32", (64, 1))
+    weight = TensorSpec((64, 64, 3, 3), "float32", (576, 9, 3, 1))
+    each = ((1, 1), (1, 1), (1, 1), False, (0, 0), 1)
+    nodes = (
+        Node("c", "aten.convolution.default", (Ref("x"), Ref("w"), None, *each), {}, (whole,)),
+        Node("r", "aten.relu.default", (Ref("c"),), {}, (whole,)),
+        Node("y", "aten.mean.dim", (Ref("c"), (2, 3)), {}, (mean,)),
+    )
+    inputs = (GraphInput("x", "argument", whole, 0), GraphInput("w", "parameter", weight, path="w"))
+    graph = Graph(inputs, (nodes[0], nodes[2]), (Ref("y"),), False, (), (), "conv", 2 * 64**3 * 576 + 64**3, 1 << 20)
+    rectified = replace(graph, nodes=(*nodes[:2], replace(nodes[2], args=(Ref("r"), (2, 3)))))
+    assert operations(graph) == 64**3
+    assert operations(rectified) == graph.flops
 
 
 def test_operations_without_a_namespace_have_a_roofline():

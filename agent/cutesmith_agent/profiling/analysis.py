@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cutesmith_agent.arithmetic import fastest
+from cutesmith_agent.arithmetic import fastest, operations
 from cutesmith_agent.estimate import MEMORY
 from cutesmith_agent.profiling.facts import Facts
 from cutesmith_agent.profiling.hints import hints
@@ -39,9 +39,10 @@ def roofline(candidate: Candidate, graph: Graph, arch: str) -> Roofline | None:
         assert memory is not None
         bandwidth, basis = memory.bytes_per_s, f"the bandwidth of {memory.device} ({memory.source})"
     rate = fastest(graph, arch)
+    needed = operations(graph)
     floor_s, ridge = graph.bytes / bandwidth, rate.flops_per_s / bandwidth if rate else None
-    if rate is not None and graph.flops / rate.flops_per_s > floor_s:
-        floor_s, basis = graph.flops / rate.flops_per_s, rate.basis
+    if rate is not None and needed / rate.flops_per_s > floor_s:
+        floor_s, basis = needed / rate.flops_per_s, rate.basis
     ms = median_ms(timing) if timing else None
     reached = floor_s * 1e3 / ms if ms else None
-    return Roofline(graph.flops / graph.bytes, ridge, floor_s * 1e3, reached, basis)
+    return Roofline(needed / graph.bytes, ridge, floor_s * 1e3, reached, basis)

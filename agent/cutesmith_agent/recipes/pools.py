@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from cutesmith_evaluator.types import Graph, GraphInput, Node, Ref
 
 from .contract import Unsupported
+from .geometry import short_name
 from .ir import Const, Expr, Load, Op, WindowDim, walk
 from .space import WINDOW, Index, contiguous
 from .views import integers, source
@@ -36,7 +37,7 @@ def _per_dim(node: Node, position: int, dims: int, default: tuple[int, ...]) -> 
 def plain_means(node: Node) -> tuple[tuple[int, int], ...] | None:
     """Size and stride along each dimension of an average pool whose windows lie inside its input and are divided by
     their size; None for all else."""
-    name = node.op.split(".")[1]
+    name = short_name(node.op)
     if name not in AVERAGES:
         return None
     dims = AVERAGES.index(name) + 1

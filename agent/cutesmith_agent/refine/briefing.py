@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from cutesmith_agent.arithmetic import operations
 from cutesmith_agent.estimate import CORES, FLOPS_A_CLOCK, Cores, estimate
 from cutesmith_agent.refine.paths import without_paths
 from cutesmith_agent.refine.wording import enclosed
@@ -62,7 +63,7 @@ class Briefing:
         """What memory needs, and where that is longer, arithmetic."""
         guess, known = estimate(self.graph.bytes, self.arch), CORES.get(self.arch)
         moving = f" Moving them takes at least {duration(guess.ms)}: {guess.basis}." if guess else ""
-        counting = self.graph.flops / _flops_a_second(known) * 1e3 if known else 0.0
+        counting = operations(self.graph) / _flops_a_second(known) * 1e3 if known else 0.0
         if guess is None or counting <= guess.ms:
             return moving
         return f"{moving} The operations take at least {duration(counting)} without tensor cores: save those first."

@@ -47,7 +47,7 @@ def geometries(draw: st.DrawFn, largest: int = 9) -> Geometry:
 
 
 @given(st.integers(1, 40), st.integers(1, 7), st.integers(1, 4), st.integers(0, 5), st.integers(1, 3), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_places_that_an_element_meets(size: int, kernel: int, s: int, p: int, d: int, transposed: bool) -> None:
     results = (
         (size - 1) * s - 2 * p + d * (kernel - 1) + 1 if transposed else (size + 2 * p - d * (kernel - 1) - 1) // s + 1
@@ -89,7 +89,7 @@ def _tail(geometry: Geometry, kind: str) -> tuple[Node, ...]:
 
 
 @given(geometries(), st.sampled_from(("sum", "affine", "flat", "channels", "first", "second")))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_averages_come_from_those_of_the_input(geometry: Geometry, kind: str) -> None:
     graph = geometry.graph(*_tail(geometry, kind))
     (found,) = averaged(graph)
@@ -113,7 +113,7 @@ def test_averages_come_from_those_of_the_input(geometry: Geometry, kind: str) ->
 
 
 @given(geometries(largest=12), st.integers(2, 4), st.integers(1, 4), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_average_pools_are_part_of_the_weight(geometry: Geometry, size: int, stride: int, twice: bool) -> None:
     dims = len(geometry.sizes)
     shape = geometry.result
