@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from . import attention_split, attention_text, product_split
 from .accesses import Tensors, cute_type, pointer, tensors_of
-from .attention_engines import AMPERE, HOPPER, Engine
-from .attention_schedules import WIDEST, HopperSchedule, Schedule, hopper, schedules
+from .attention_engines import AMPERE, HOPPER, WIDE, Engine
+from .attention_schedules import WIDEST, HopperSchedule, Schedule, WideSchedule, hopper, schedules, wide
 from .attention_views import View, Views
 from .contract import Target, Unsupported
 from .ir import Const, Load, Op
@@ -33,22 +33,26 @@ def program_of(views: Views) -> Program:
 
 def variants(views: Views, name: str, target: Target) -> Iterator[Variant]:
     """Best guess first."""
-    if max(views.depth, views.width) > WIDEST:
+    found = wide(views) if target.arch == "sm_90a" else ()
+    if max(views.depth, views.width) > WIDEST and not found:
         raise Unsupported(f"no recipe covers attention over more than {WIDEST} columns in one kernel")
     if views.is_split and target.ieee:
         raise Unsupported('no recipe covers attention in fp32 arithmetic alone, as precision = "ieee" asks')
     accuracy = "at fp32 accuracy through fp16 splits" if views.is_split else "summed in fp32"
     title = f"{target.class_name}: attention in one kernel on tensor cores, its products {accuracy}."
     for engine, found in (
+        (WIDE, found),
         (HOPPER, hopper(views) if target.arch == "sm_90a" else ()),
         (AMPERE, schedules(views, target.arch)),
     ):
+        if not found:
+            continue
         text, scratch = emit(views, engine, name), _scratch(views, engine)
         for schedule in found:
             yield Variant(constants(views, schedule), text, title, scratch=scratch, least=engine.least)
 
 
-def constants(views: Views, schedule: Schedule | HopperSchedule) -> Constants:
+def constants(views: Views, schedule: Schedule | HopperSchedule | WideSchedule) -> Constants:
     diagonal = views.attention.diagonal
     kept = "key - query of the scores that a causal mask keeps, at most"
     return (
@@ -59,17 +63,22 @@ def constants(views: Views, schedule: Schedule | HopperSchedule) -> Constants:
         ("WIDTH", views.width, "columns of a value"),
         ("PARTS", 2 if views.is_split else 1, "matrices that stand for one"),
         *schedule.constants(),
-        *(_of_splitting(views) if views.is_split else ()),
+        *(_of_splitting(views, schedule) if views.is_split else ()),
         *((("DIAGONAL", diagonal, kept),) if diagonal is not None else ()),
         ("VECTOR", 4 if views.is_split else 8, "values of an access, where tensors start at multiples of 16 bytes"),
     )
 
 
-def _of_splitting(views: Views) -> Constants:
-    return (
+def _of_splitting(views: Views, schedule: Schedule | HopperSchedule | WideSchedule) -> Constants:
+    common = (
         ("PITCH", -(-views.depth // 8) * 8, "columns of a part of queries or keys"),
         ("WIDTH_PITCH", -(-views.width // 8) * 8, "columns of a part of values"),
         ("SPLIT_THREADS", 32 if views.depth > 64 else 8, "threads that split a query or a key"),
+    )
+    if isinstance(schedule, WideSchedule):
+        return (*common, ("TILES", -(-views.key_count // schedule.keys), "tiles of keys of a head"))
+    return (
+        *common,
         ("SLICE", SLICE, "values that a block splits"),
         ("SLICES", -(-views.key_count // SLICE), "such slices of a head"),
     )
@@ -78,8 +87,7 @@ def _of_splitting(views: Views) -> Constants:
 def _scratch(views: Views, engine: Engine) -> str | None:
     """fp32 values of workspace: parts, powers of two, and the largest magnitudes of slices; or copies for TMA."""
     if views.is_split:
-        lines = "QUERIES * (PITCH + 1) + KEYS * (PITCH + WIDTH_PITCH + 1)"
-        return f"BATCHES * ({lines} + WIDTH * (1 + SLICES))"
+        return engine.parts.scratch
     return "4 if aligned else BATCHES * (QUERIES * DEPTH + KEYS * (DEPTH + WIDTH)) // 2" if engine is HOPPER else None
 
 
@@ -91,14 +99,14 @@ def emit(views: Views, engine: Engine, name: str) -> KernelText:
         epilogue = finish_of(_tensors_of_scores(views), views.product.total, _factors(views)).lines
     pieces = (
         engine.imports + _numbers(views, scale),
-        _splitting() if views.is_split else engine.packing,
+        _splitting(engine) if views.is_split else engine.packing,
         *engine.helpers,
         "\n".join(epilogue),
         _mask(views, is_computed=scale is None),
-        _softmax(views),
+        _softmax(views, engine),
         attention_text.FADE,
         attention_text.STORE,
-        attention_split.PARTS + _plain(views, is_computed=scale is None) if views.is_split else "",
+        attention_split.PARTS + _plain(views, engine, is_computed=scale is None) if views.is_split else "",
         _kernel(views, engine, is_computed=scale is None),
         "\n".join(_host(views, engine, name)),
     )
@@ -159,12 +167,12 @@ def _numbers(views: Views, scale: float | None) -> str:
     return "\n".join((*lines, ""))
 
 
-def _splitting() -> str:
-    return product_split.COMMON + product_split.BY_LINES + attention_split.VALUES
+def _splitting(engine: Engine) -> str:
+    return product_split.COMMON + product_split.BY_LINES + engine.parts.values
 
 
-def _softmax(views: Views) -> str:
-    text = attention_text.SOFTMAX
+def _softmax(views: Views, engine: Engine) -> str:
+    text = engine.softmax
     for word, written in (attention_split.STEP if views.is_split else attention_text.HALF_STEP).items():
         text = text.replace(word, written)
     return text
@@ -184,12 +192,14 @@ def _mask(views: Views, *, is_computed: bool) -> str:
     return text.replace("{causal}", " or above the diagonal" if is_causal else "")
 
 
-def _plain(views: Views, *, is_computed: bool) -> str:
+def _plain(views: Views, engine: Engine, *, is_computed: bool) -> str:
     score = _score(views, "score", "query", "key") if is_computed else ""
     causal = (
         "if key - query > DIAGONAL:\n    score = -cutlass.Float32.inf" if views.attention.diagonal is not None else ""
     )
-    return placed(attention_split.PLAIN, "{mask}", "\n".join(filter(None, (score, causal))))
+    text = placed(attention_split.PLAIN, "{mask}", "\n".join(filter(None, (score, causal))))
+    undo = (f"{each}: cute.Tensor," for each in engine.parts.tensors if each in ("query_undo", "key_undo"))
+    return placed(text, "{undo_parameters}", "\n".join(undo)).replace("{unscaled}", engine.parts.unscaled)
 
 
 def _kernel(views: Views, engine: Engine, *, is_computed: bool) -> str:
@@ -197,14 +207,14 @@ def _kernel(views: Views, engine: Engine, *, is_computed: bool) -> str:
     call = "with_masks(scores, places, first_query, first_key, batch, {masks})"
     inside = "cutlass.min(KEYS, first_query + DIAGONAL + 1)" if is_causal else "KEYS"
     blocks = {
-        "{causal}": attention_text.CAUSAL if is_causal else "",
+        "{causal}": engine.causal if is_causal else "",
         "{states}": engine.split.states if is_split else "",
         "{scores}": engine.split.scores if is_split else engine.half.scores,
         "{masks}": call if is_computed else f"if first_key + TILE_KEYS > {inside}:\n    {call}",
         "{sums}": engine.split.sums if is_split else engine.half.sums,
         "{safe}": attention_text.SAFE if views.attention.is_safe else "",
-        "{finish}": attention_split.FINISH if is_split else attention_text.HALF_FINISH,
-        "{split_parameters}": "\n".join(f"{each}: cute.Tensor," for each in attention_split.TENSORS)
+        "{finish}": engine.finish if is_split else attention_text.HALF_FINISH,
+        "{split_parameters}": "\n".join(f"{each}: cute.Tensor," for each in engine.parts.tensors)
         if is_split
         else "",
     }
@@ -228,7 +238,7 @@ def _host(views: Views, engine: Engine, name: str) -> list[str]:
     )
     body = [
         *(f"{text} = {_tensor(view, lines, columns)}" for text, view, lines, columns in seen),
-        *_lines(attention_split.HOST if views.is_split else engine.copies),
+        *_lines(engine.parts.host if views.is_split else engine.copies),
         *_lines(_launch(views, engine)),
     ]
     work = "mWork: cute.Tensor, " if _scratch(views, engine) else ""
@@ -242,7 +252,7 @@ def _host(views: Views, engine: Engine, name: str) -> list[str]:
 
 
 def _launch(views: Views, engine: Engine) -> str:
-    split = "\n".join(f"{each}," for each in attention_split.TENSORS) if views.is_split else ""
+    split = "\n".join(f"{each}," for each in engine.parts.tensors) if views.is_split else ""
     text = placed(engine.host, "{split}", split)
     for one in ("queries", "keys", "values"):
         part = {"queries": "query_parts", "keys": "key_parts", "values": "value_parts"}[one]

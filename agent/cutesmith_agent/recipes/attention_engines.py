@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import attention_fetch, attention_hopper, attention_split, attention_text, product_pack
+from . import (
+    attention_fetch,
+    attention_hopper,
+    attention_split,
+    attention_text,
+    attention_wide,
+    attention_wide_split,
+    product_pack,
+)
 
 
 @dataclass(frozen=True)
@@ -14,6 +22,17 @@ class Products:
     states: str
     scores: str
     sums: str
+
+
+@dataclass(frozen=True)
+class Parts:
+    """How fp32 tensors become two parts each."""
+
+    values: str  # the kernels that split values
+    host: str  # all launches
+    tensors: tuple[str, ...]  # what the attention's kernel takes besides the parts
+    unscaled: str  # a score without powers of two
+    scratch: str  # fp32 values of workspace
 
 
 @dataclass(frozen=True)
@@ -29,6 +48,17 @@ class Engine:
     split: Products  # of two parts of each tensor
     host: str
     least: tuple[int, int]  # compute capability
+    softmax: str = attention_text.SOFTMAX
+    causal: str = attention_text.CAUSAL  # how a causal mask bounds the tiles of keys
+    parts: Parts = Parts(
+        attention_split.VALUES,
+        attention_split.HOST,
+        attention_split.TENSORS,
+        attention_split.UNSCALED,
+        attention_split.SCRATCH,
+    )
+    finish: str = attention_split.FINISH  # of split values
+
 
 
 AMPERE = Engine(
@@ -52,4 +82,25 @@ HOPPER = Engine(
     Products(attention_hopper.SPLIT_STATES, attention_hopper.SPLIT_SCORES, attention_hopper.SPLIT_SUMS),
     attention_hopper.HOST,
     least=(9, 0),
+)
+WIDE = Engine(
+    attention_wide.IMPORTS,
+    (attention_wide.QUERIES,),
+    "",
+    "",
+    attention_wide.KERNEL,
+    Products("", "", ""),
+    Products("", "", ""),
+    attention_wide_split.HOST,
+    least=(9, 0),
+    softmax=attention_wide.SOFTMAX,
+    causal=attention_wide.CAUSAL,
+    parts=Parts(
+        attention_wide_split.VALUES,
+        attention_wide_split.PARTS,
+        attention_wide_split.TENSORS,
+        attention_wide_split.UNSCALED,
+        attention_wide_split.SCRATCH,
+    ),
+    finish=attention_wide.FINISH,
 )

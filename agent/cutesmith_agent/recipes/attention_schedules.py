@@ -58,6 +58,24 @@ class HopperSchedule:
         return value * (self.queries * views.depth + self.stages * self.keys * (views.depth + views.width)) + 2048
 
 
+@dataclass(frozen=True)
+class WideSchedule:
+    """For heads of many columns: tiles of keys, half of them for each of two warpgroups with 64 queries."""
+
+    keys: int
+    stages: int
+    cluster: int
+
+    def constants(self) -> tuple[tuple[str, int, str], ...]:
+        return (
+            ("TILE_KEYS", self.keys, "keys that a block has scores of at a time"),
+            ("STAGES", self.stages, "tiles of 128 x 32 keys or values in shared memory"),
+            ("CLUSTER", self.cluster, "blocks, each with 64 queries, that share what they load"),
+            ("PRODUCER_REGISTERS", 56, "of a thread that loads or splits, and"),
+            ("CONSUMER_REGISTERS", 224, "of one that multiplies: 65,536 in all at most"),
+        )
+
+
 _REGISTERS = {64: (40, 240), 128: (40, 232), 192: (32, 160)}
 _HOPPER_HALF = ((128, 128, 2), (128, 64, 2), (128, 64, 4), (192, 128, 2), (64, 128, 2))
 _HOPPER_SPLIT = ((128, 64, 2), (128, 32, 2), (128, 64, 1), (64, 64, 2))
@@ -73,6 +91,14 @@ def hopper(views: Views) -> tuple[HopperSchedule, ...]:
     if views.is_split:
         return _fitting(_HOPPER_SPLIT, views) if views.width <= 128 else ()
     return _fitting(_HOPPER_HALF, views) if reads else ()
+
+
+def wide(views: Views) -> tuple[WideSchedule, ...]:
+    """Where heads have more columns than one block has results of in its registers, and enough to fill its tiles."""
+    if not views.is_split or max(views.depth, views.width) <= WIDEST or views.width <= 128:
+        return ()
+    keys, stages = (512, 5) if views.key_count > 256 else (256, 8)
+    return tuple(WideSchedule(keys, stages, cluster) for cluster in (2, 4, 1) if cluster * 64 < 2 * views.query_count)
 
 
 def _fitting(shapes: tuple[tuple[int, int, int], ...], views: Views) -> tuple[HopperSchedule, ...]:

@@ -74,8 +74,7 @@ def settle(
     first_query: cutlass.Int32,
     first_key: cutlass.Int32,
     batch: cutlass.Int32,
-    query_undo: cute.Tensor,
-    key_undo: cute.Tensor,
+    {undo_parameters}
     exact_queries: cute.Tensor,
     exact_keys: cute.Tensor,
 ):
@@ -85,7 +84,7 @@ def settle(
     for i in cutlass.range_constexpr(cute.size(scores)):
         query = cutlass.min(first_query + places[i][0], QUERIES - 1)
         key = cutlass.min(first_key + places[i][1], KEYS - 1)
-        scores[i] = unscaled(scores[i], query_undo[query, batch], key_undo[key, batch])
+        scores[i] = {unscaled}
         numbers = numbers & (scores[i] - scores[i] == 0.0)
     if not numbers:
         exact = cute.make_rmem_tensor(scores.shape, cutlass.Float32)
@@ -126,6 +125,12 @@ def plain(
     return total / whole
 
 @cute.jit
+def unscale_columns(total: cute.Tensor, places: cute.Tensor, undo: cute.Tensor):
+    """Takes the columns' powers of two out of a thread's results."""
+    for i in cutlass.range_constexpr(cute.size(total)):
+        total[i] = total[i] * undo[cutlass.min(places[i][1], WIDTH - 1)]
+
+@cute.jit
 def store_checked(
     total: cute.Tensor,
     places: cute.Tensor,
@@ -133,17 +138,13 @@ def store_checked(
     result: cute.Tensor,
     first_query: cutlass.Int32,
     batch: cutlass.Int32,
-    value_undo: cute.Tensor,
     exact_queries: cute.Tensor,
     exact_keys: cute.Tensor,
     exact_values: cute.Tensor,
     {parameters}
 ):
-    """A thread's results without the columns' powers of two. Where values have Inf or NaN, and the sum of the weights
-    has not, they are computed once more."""
-    for i in cutlass.range_constexpr(cute.size(total)):
-        column = cutlass.min(places[i][1], WIDTH - 1)
-        total[i] = total[i] * value_undo[column, batch]
+    """A thread's results. Where values have Inf or NaN, and the sum of the weights has not, they are computed once
+    more."""
     store_pairs(total, places, result[None, None, batch], first_query)
     numbers = cutlass.Boolean(True)
     for i in cutlass.range_constexpr(cute.size(total)):
@@ -165,6 +166,8 @@ STEP = {
     "{exponents}": "(own.load() - base) * LOG2_STEP",
     "{exponent}": "(peaks[row] - base) * LOG2_STEP",
 }
+UNSCALED = "unscaled(scores[i], query_undo[query, batch], key_undo[key, batch])"
+SCRATCH = "BATCHES * (QUERIES * (PITCH + 1) + KEYS * (PITCH + WIDTH_PITCH + 1) + WIDTH * (1 + SLICES))"
 TENSORS = ("query_undo", "key_undo", "value_undo", "exact_queries", "exact_keys", "exact_values")
 
 STATES = """
@@ -219,9 +222,8 @@ for panel in cutlass.range_constexpr(PANELS):
 """
 
 FINISH = """
-store_checked(
-    total, ends, sums, result, first_query, batch, value_undo, exact_queries, exact_keys, exact_values, {masks}
-)
+unscale_columns(total, ends, value_undo[None, batch])
+store_checked(total, ends, sums, result, first_query, batch, exact_queries, exact_keys, exact_values, {masks})
 """
 
 PARTS = '''
