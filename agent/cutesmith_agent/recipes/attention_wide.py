@@ -332,8 +332,8 @@ def {name}_kernel(
 '''
 
 FINISH = """
-unscale_columns(total, ends, value_undo[None, tile, batch])
 fade(rowwise(total), factors)
+unscale_columns(total, ends, value_undo[None, tile, batch])
 if tile > 0:
     add_earlier(total, ends, result[None, None, batch], first_query, fading)
 if tile == tiles - 1:
