@@ -1,4 +1,5 @@
-"""Errors of fp32 products on emulated H100 tensor cores, by depth and distribution: docs/accuracy.md has the figures.
+"""Errors of fp32 products on emulated H100 tensor cores, by depth and distribution, as docs/accuracy.md has them beside
+those of a device (accuracy_study.py).
 
 Every arithmetic sums the same dot products as its kernel does: fp32 one product after the other (fused, rounded to
 nearest), TF32 and the fp16 splits as wgmma adds, 16 or 8 values of depth an instruction. `--trials N` instead draws N
@@ -30,8 +31,8 @@ DISTRIBUTIONS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]
 }
 
 
-def drawn(name: str, depth: int, random: np.random.Generator) -> tuple[Array, Array]:
-    a, b = (DISTRIBUTIONS[name](random, (SIDE, depth)).astype(np.float32) for _ in range(2))
+def drawn(name: str, depth: int, random: np.random.Generator, side: int = SIDE) -> tuple[Array, Array]:
+    a, b = (DISTRIBUTIONS[name](random, (side, depth)).astype(np.float32) for _ in range(2))
     if name == "nearly cancelling":  # the second half is the first with the other sign, but for some bits
         b[:, depth // 2 :] *= np.float32(-1 + 2**-12)
     return a, b

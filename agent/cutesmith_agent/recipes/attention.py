@@ -214,9 +214,7 @@ def _kernel(views: Views, engine: Engine, *, is_computed: bool) -> str:
         "{sums}": engine.split.sums if is_split else engine.half.sums,
         "{safe}": attention_text.SAFE if views.attention.is_safe else "",
         "{finish}": engine.finish if is_split else attention_text.HALF_FINISH,
-        "{split_parameters}": "\n".join(f"{each}: cute.Tensor," for each in engine.parts.tensors)
-        if is_split
-        else "",
+        "{split_parameters}": "\n".join(f"{each}: cute.Tensor," for each in engine.parts.tensors) if is_split else "",
     }
     text = engine.kernel
     for mark, block in blocks.items():

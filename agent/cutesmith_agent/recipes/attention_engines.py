@@ -60,7 +60,6 @@ class Engine:
     finish: str = attention_split.FINISH  # of split values
 
 
-
 AMPERE = Engine(
     attention_text.IMPORTS,
     (attention_fetch.FETCH, attention_fetch.BRING),
