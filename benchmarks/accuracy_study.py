@@ -1,8 +1,8 @@
 """Errors of fp32 products on a CUDA device over depth and distribution: docs/accuracy.md has the plot and the table.
 
 `prepare FOLDER` writes the recipes' first draft of a product of 256 x 256 results for each depth, and needs no device.
-`measure FOLDER RESULTS` runs there on the distributions of product_errors.py: the draft, cuBLAS in fp32 and in TF32, and
-three cuBLAS products of fp16 parts, summed by tensor cores over the whole depth. A line of RESULTS has the rms errors
+`measure FOLDER RESULTS` runs there on the distributions of product_errors.py: the draft, cuBLAS in fp32 and in TF32,
+and three cuBLAS products of fp16 parts, summed by tensor cores over the whole depth. A line of RESULTS has the rms errors
 of one depth and distribution against float64.
 """
 
@@ -71,14 +71,16 @@ def error(got: torch.Tensor, exact: torch.Tensor) -> float:
 
 def ours(place: Path) -> Callable[[Any, Any], Any]:
     """The draft's product."""
+    import torch
+
     from cutesmith_evaluator.types import Task
     from cutesmith_evaluator.worker.candidate import load_candidate
     from cutesmith_evaluator.worker.reference import load_reference
 
     about = json.loads((place / "about.json").read_text())
     reference = load_reference(Task(str(place / about["file"]), about["qualname"]))
-    draft = load_candidate(place / "draft_0_cute.py", reference)
-    return lambda a, b: draft.forward(None, a, b)
+    draft, module = load_candidate(place / "draft_0_cute.py", reference), torch.nn.Identity()
+    return lambda a, b: draft.forward(module, a, b)
 
 
 def in_tf32(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -33,16 +33,17 @@ def program_of(views: Views) -> Program:
 
 def variants(views: Views, name: str, target: Target) -> Iterator[Variant]:
     """Best guess first."""
-    found = wide(views) if target.arch == "sm_90a" else ()
-    if max(views.depth, views.width) > WIDEST and not found:
+    is_hopper = target.arch == "sm_90a"
+    of_many_columns = wide(views) if is_hopper else ()
+    if max(views.depth, views.width) > WIDEST and not of_many_columns:
         raise Unsupported(f"no recipe covers attention over more than {WIDEST} columns in one kernel")
     if views.is_split and target.ieee:
         raise Unsupported('no recipe covers attention in fp32 arithmetic alone, as precision = "ieee" asks')
     accuracy = "at fp32 accuracy through fp16 splits" if views.is_split else "summed in fp32"
     title = f"{target.class_name}: attention in one kernel on tensor cores, its products {accuracy}."
     for engine, found in (
-        (WIDE, found),
-        (HOPPER, hopper(views) if target.arch == "sm_90a" else ()),
+        (WIDE, of_many_columns),
+        (HOPPER, hopper(views) if is_hopper else ()),
         (AMPERE, schedules(views, target.arch)),
     ):
         if not found:

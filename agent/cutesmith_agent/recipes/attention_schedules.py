@@ -98,11 +98,8 @@ def wide(views: Views) -> tuple[WideSchedule, ...]:
     if not views.is_split or max(views.depth, views.width) <= WIDEST or views.width <= 128:
         return ()
     keys, stages = (512, 5) if views.key_count > 256 else (256, 8)
-    return tuple(
-        WideSchedule(keys, stages, cluster)
-        for cluster in (2, 4, 1)
-        if cluster == 1 or cluster * 64 < 2 * views.query_count
-    )
+    blocks = -(-views.query_count // 64)
+    return tuple(WideSchedule(keys, stages, cluster) for cluster in (2, 4, 1) if cluster < 2 * blocks)
 
 
 def _fitting(shapes: tuple[tuple[int, int, int], ...], views: Views) -> tuple[HopperSchedule, ...]:
