@@ -2,8 +2,8 @@
 
 `prepare FOLDER` writes the recipes' first draft of a product of 256 x 256 results for each depth, and needs no device.
 `measure FOLDER RESULTS` runs there on the distributions of product_errors.py: the draft, cuBLAS in fp32 and in TF32,
-and three cuBLAS products of fp16 parts, summed by tensor cores over the whole depth. A line of RESULTS has the rms errors
-of one depth and distribution against float64.
+and three cuBLAS products of fp16 parts, summed by tensor cores over the whole depth. A line of RESULTS has the rms
+errors of one depth and distribution against float64.
 """
 
 from __future__ import annotations

@@ -209,10 +209,8 @@ def _kernel(views: Views, engine: Engine, *, is_computed: bool) -> str:
     inside = "cutlass.min(KEYS, first_query + DIAGONAL + 1)" if is_causal else "KEYS"
     blocks = {
         "{causal}": engine.causal if is_causal else "",
-        "{states}": engine.split.states if is_split else "",
-        "{scores}": engine.split.scores if is_split else engine.half.scores,
+        **(engine.split if is_split else engine.half),
         "{masks}": call if is_computed else f"if first_key + TILE_KEYS > {inside}:\n    {call}",
-        "{sums}": engine.split.sums if is_split else engine.half.sums,
         "{safe}": attention_text.SAFE if views.attention.is_safe else "",
         "{finish}": engine.finish if is_split else attention_text.HALF_FINISH,
         "{split_parameters}": "\n".join(f"{each}: cute.Tensor," for each in engine.parts.tensors) if is_split else "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from . import (
@@ -10,18 +11,13 @@ from . import (
     attention_split,
     attention_text,
     attention_wide,
+    attention_wide_softmax,
     attention_wide_split,
     product_pack,
 )
 
 
-@dataclass(frozen=True)
-class Products:
-    """How scores and results are summed: what that needs besides, and the statements of one tile of keys."""
-
-    states: str
-    scores: str
-    sums: str
+Blocks = Mapping[str, str]  # the statements that stand for a kernel's marks
 
 
 @dataclass(frozen=True)
@@ -44,8 +40,8 @@ class Engine:
     packing: str  # a kernel that copies what the tensor cores' loads cannot read where it lies,
     copies: str  # and its launches
     kernel: str
-    half: Products
-    split: Products  # of two parts of each tensor
+    half: Blocks  # how scores and results are summed,
+    split: Blocks  # and that of two parts of each tensor
     host: str
     least: tuple[int, int]  # compute capability
     softmax: str = attention_text.SOFTMAX
@@ -66,8 +62,8 @@ AMPERE = Engine(
     "",
     "",
     attention_text.KERNEL,
-    Products("", attention_text.HALF_SCORES, attention_text.HALF_SUMS),
-    Products(attention_split.STATES, attention_split.SCORES, attention_split.SUMS),
+    {"{states}": "", "{scores}": attention_text.HALF_SCORES, "{sums}": attention_text.HALF_SUMS},
+    {"{states}": attention_split.STATES, "{scores}": attention_split.SCORES, "{sums}": attention_split.SUMS},
     attention_text.HOST,
     least=(8, 0),
 )
@@ -77,22 +73,22 @@ HOPPER = Engine(
     product_pack.PACK,
     attention_hopper.COPIES,
     attention_hopper.KERNEL,
-    Products("", attention_hopper.HALF_SCORES, attention_hopper.HALF_SUMS),
-    Products(attention_hopper.SPLIT_STATES, attention_hopper.SPLIT_SCORES, attention_hopper.SPLIT_SUMS),
+    {"{states}": "", "{loop}": attention_hopper.HALF_LOOP},
+    {"{states}": attention_hopper.SPLIT_STATES, "{loop}": attention_hopper.SPLIT_LOOP},
     attention_hopper.HOST,
     least=(9, 0),
 )
 WIDE = Engine(
     attention_wide.IMPORTS,
-    (attention_wide.QUERIES,),
+    (attention_wide_split.QUERIES,),
     "",
     "",
     attention_wide.KERNEL,
-    Products("", "", ""),
-    Products("", "", ""),
+    {},
+    {},
     attention_wide_split.HOST,
     least=(9, 0),
-    softmax=attention_wide.SOFTMAX,
+    softmax=attention_wide_softmax.SOFTMAX,
     causal=attention_wide.CAUSAL,
     parts=Parts(
         attention_wide_split.VALUES,

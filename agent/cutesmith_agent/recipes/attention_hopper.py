@@ -7,6 +7,8 @@ the left factor of the next wgmma. While one warpgroup is at its softmax, the ot
 
 from __future__ import annotations
 
+from .product_engine import placed
+
 IMPORTS = """
 from cutlass import pipeline
 from cutlass.cute.nvgpu import cpasync, warpgroup
@@ -128,17 +130,7 @@ def {name}_kernel(
         {states}
         query_pipe.consumer_wait(pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 1))
         reading = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
-        for tile in cutlass.range(tiles, unroll=1):
-            first_key = tile * TILE_KEYS
-            key_pipe.consumer_wait(reading)
-            {scores}
-            {masks}
-            into_weights(scores, peaks, sums, fading)
-            fade(total, fading)
-            value_pipe.consumer_wait(reading)
-            {sums}
-            value_pipe.consumer_release(reading)
-            reading.advance()
+        {loop}
 
         for row in cutlass.range_constexpr(ROWS):
             whole = cute.arch.warp_reduction(sums[row], lambda one, other: one + other, threads_in_group=4)
@@ -149,7 +141,9 @@ def {name}_kernel(
         {finish}
 '''
 
-HALF_SCORES = """
+# Scores of the next tile are multiplied while weights of this one are, and their softmax is while these still are.
+_HALF_SCORES = """
+key_pipe.consumer_wait(reading)
 warpgroup.fence()
 score_mma.set(warpgroup.Field.ACCUMULATE, False)
 for k in cutlass.range_constexpr(DEPTH // 16):
@@ -157,20 +151,45 @@ for k in cutlass.range_constexpr(DEPTH // 16):
     cute.gemm(score_mma, products, a, b, products)
     score_mma.set(warpgroup.Field.ACCUMULATE, True)
 warpgroup.commit_group()
-warpgroup.wait_group(0)
-key_pipe.consumer_release(reading)
 """
-
-HALF_SUMS = """
-weights.store(scores.load().to({operand}))
+_HALF_SUMS = """
+value_pipe.consumer_wait(adding)
 warpgroup.fence()
 value_mma.set(warpgroup.Field.ACCUMULATE, True)
 for k in cutlass.range_constexpr(TILE_KEYS // 16):
-    b = value_part[None, None, k, reading.index]
+    b = value_part[None, None, k, adding.index]
     cute.gemm(value_mma, means, as_factor[None, None, k], b, means)
 warpgroup.commit_group()
-warpgroup.wait_group(0)
 """
+_HALF_LOOP = """
+adding = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
+first_key = 0
+{scores}
+warpgroup.wait_group(0)
+key_pipe.consumer_release(reading)
+reading.advance()
+{masks}
+into_weights(scores, peaks, sums, fading)
+weights.store(scores.load().to({operand}))
+for tile in cutlass.range(1, tiles, unroll=1):
+    first_key = tile * TILE_KEYS
+    {scores}
+    {sums}
+    warpgroup.wait_group(1)
+    key_pipe.consumer_release(reading)
+    reading.advance()
+    {masks}
+    into_weights(scores, peaks, sums, fading)
+    warpgroup.wait_group(0)
+    value_pipe.consumer_release(adding)
+    adding.advance()
+    fade(total, fading)
+    weights.store(scores.load().to({operand}))
+{sums}
+warpgroup.wait_group(0)
+value_pipe.consumer_release(adding)
+"""
+HALF_LOOP = placed(placed(_HALF_LOOP, "{scores}", _HALF_SCORES), "{sums}", _HALF_SUMS)
 
 SPLIT_STATES = """
 partial = cute.make_rmem_tensor(places.shape, cutlass.Float32)
@@ -179,7 +198,7 @@ rests = cute.make_rmem_tensor(scores.shape, {operand})
 low_factor = as_left_factor(rests)
 """
 
-SPLIT_SCORES = """
+_SPLIT_SCORES = """
 high, low = 2 * reading.index, 2 * reading.index + 1
 for first in cutlass.range_constexpr(0, DEPTH // 16, 2):
     warpgroup.fence()
@@ -201,7 +220,7 @@ key_pipe.consumer_release(reading)
 settle(scores, places, first_query, first_key, batch, query_undo, key_undo, exact_queries, exact_keys)
 """
 
-SPLIT_SUMS = """
+_SPLIT_SUMS = """
 scaled = scores.load() * (1 / WEIGHT_STEP)
 weights.store(scaled.to({operand}))
 rests.store((scaled - weights.load().to(cutlass.Float32)).to({operand}))
@@ -219,6 +238,21 @@ for first in cutlass.range_constexpr(0, TILE_KEYS // 16, 2):
     warpgroup.wait_group(0)
     means.store(means.load() + addend.load())
 """
+
+_SPLIT_LOOP = """
+for tile in cutlass.range(tiles, unroll=1):
+    first_key = tile * TILE_KEYS
+    key_pipe.consumer_wait(reading)
+    {scores}
+    {masks}
+    into_weights(scores, peaks, sums, fading)
+    fade(total, fading)
+    value_pipe.consumer_wait(reading)
+    {sums}
+    value_pipe.consumer_release(reading)
+    reading.advance()
+"""
+SPLIT_LOOP = placed(placed(_SPLIT_LOOP, "{scores}", _SPLIT_SCORES), "{sums}", _SPLIT_SUMS)
 
 HOST = """
 def tma_load(matrix, layout, shape):

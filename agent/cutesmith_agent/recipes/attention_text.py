@@ -200,7 +200,7 @@ for panel in cutlass.range_constexpr(PANELS):
 """
 
 CAUSAL = """
-tiles = cutlass.min(tiles, cutlass.max(first_query + TILE_QUERIES - 1 + DIAGONAL + TILE_KEYS, 0) // TILE_KEYS)
+tiles = cutlass.min(tiles, cutlass.max(first_query + TILE_QUERIES - 1 + DIAGONAL + TILE_KEYS, TILE_KEYS) // TILE_KEYS)
 """
 HALF_STEP = {
     "{base}": "peak * LOG2_STEP",

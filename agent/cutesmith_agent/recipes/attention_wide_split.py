@@ -2,6 +2,38 @@
 
 from __future__ import annotations
 
+QUERIES = '''
+@cute.jit
+def fetch_queries(queries: cute.Tensor, values: cute.Tensor, first: cutlass.Int32, step: cutlass.Int32):
+    """A thread's values of 64 queries in a step's 32 columns: 4 neighbours of every eighth query; zeros past the end."""
+    tidx, _, _ = cute.arch.thread_idx()
+    over, column = tidx % SPLITTERS // 8, step * 32 + tidx % 8 * 4
+    values.fill(0.0)
+    for i in cutlass.range_constexpr(8):
+        query = first + 8 * i + over
+        if query < QUERIES:
+            if cutlass.const_expr(WIDE_QUERIES):
+                if column < DEPTH:
+                    four = cute.zipped_divide(queries[query, None], (4,))[None, column // 4]
+                    cute.autovec_copy(four, values[None, i])
+            else:
+                for k in cutlass.range_constexpr(4):
+                    if column + k < DEPTH:
+                        values[k, i] = queries[query, column + k]
+
+def split_queries(values, own_queries, undo, turn):
+    """Eight threads have 32 columns of a query, which get a power of two of their own."""
+    tidx, _, _ = cute.arch.thread_idx()
+    over, place = tidx % SPLITTERS // 8, tidx % 8
+    for i in range(8):
+        peak = largest(values[None, i], cutlass.Int32(0))
+        peak = cute.arch.warp_reduction(peak, cutlass.max, threads_in_group=8)
+        high = cute.zipped_divide(own_queries[8 * i + over, None, 2 * turn], (4,))
+        low = cute.zipped_divide(own_queries[8 * i + over, None, 2 * turn + 1], (4,))
+        store_parts(values[None, i], scale_of(peak), high[None, place], low[None, place])
+        undo[8 * i + over, turn] = undo_of(peak)
+'''
+
 VALUES = '''
 @cute.kernel
 def split_columns(matrix: cute.Tensor, parts: cute.Tensor, undo: cute.Tensor):
