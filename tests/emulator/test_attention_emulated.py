@@ -53,12 +53,13 @@ class On:
     schedule: dict[str, int]
 
 
-_INSPECTED: dict[str, Inspection] = {}  # each expression has inputs of its own
+_INSPECTED: dict[tuple[str, str], Inspection] = {}  # by expression and shapes
 AMPERE, HOPPER = (
     On("sm_80", {"tile_queries": 64, "stages": 2}),
     On("sm_90a", {"tile_queries": 64, "consumer_registers": 240}),
 )
 ONE_WARP = On("sm_80", {"warps": 1})
+WIDE = On("sm_90a", {"cluster": 1})
 
 
 def made(
@@ -68,9 +69,9 @@ def made(
     file = folder / "task.py"
     shapes = ", ".join(f"torch.zeros({tuple(x.shape)}, dtype={x.dtype})" for x in inputs)
     file.write_text(MODULE.format(expression=expression, more=", m" if len(inputs) > 3 else "", inputs=shapes))
-    if expression not in _INSPECTED:
-        _INSPECTED[expression] = worker.inspect(Task(str(file), "Task"))
-    found = propose(_INSPECTED[expression], Target("Task", file, on.arch))
+    if (expression, shapes) not in _INSPECTED:
+        _INSPECTED[expression, shapes] = worker.inspect(Task(str(file), "Task"))
+    found = propose(_INSPECTED[expression, shapes], Target("Task", file, on.arch))
     chosen = next(draft for draft in found.drafts if on.schedule.items() <= draft.schedule.items())
     (folder / "task_cute.py").write_text(chosen.source)
     space: dict[str, type[nn.Module]] = {}
@@ -107,11 +108,11 @@ def test_rows_without_a_key_give_zeros(worker: Worker, tmp_path: Path) -> None:
     assert_as_precise(got, module(q, k, v, m), module(q.double(), k.double(), v.double(), m))
 
 
-@pytest.mark.parametrize("on", [ONE_WARP, HOPPER], ids=lambda on: on.arch)
-def test_fp32_keeps_its_accuracy_and_what_is_special(worker: Worker, on: On, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("on", "width"), [(ONE_WARP, 32), (HOPPER, 32), (WIDE, 260)], ids=str)
+def test_fp32_keeps_its_accuracy_and_what_is_special(worker: Worker, on: On, width: int, tmp_path: Path) -> None:
     """Inf and NaN in a key, a query and a value; a row without a key; then numbers alone, some near fp32's limits."""
     torch.manual_seed(0)
-    q, k, v = (torch.randn(2, length, 32) for length in (18, 40, 40))
+    q, k, v = (torch.randn(2, *shape) for shape in ((18, 32), (40, 32), (40, width)))
     m = torch.rand(18, 40) > 0.7
     module, kernel = made(worker, WRITTEN, [q, k, v, m], tmp_path, on)
     k[0, 3], v[1, :, 5], v[1, :, 6] = k[0, 3] * 1e-30, v[1, :, 5] * 1e35, 0

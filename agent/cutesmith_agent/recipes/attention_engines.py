@@ -16,7 +16,6 @@ from . import (
     product_pack,
 )
 
-
 Blocks = Mapping[str, str]  # the statements that stand for a kernel's marks
 
 

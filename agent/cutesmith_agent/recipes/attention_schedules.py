@@ -99,7 +99,7 @@ def wide(views: Views) -> tuple[WideSchedule, ...]:
         return ()
     keys, stages = (512, 5) if views.key_count > 256 else (256, 8)
     blocks = -(-views.query_count // 64)
-    return tuple(WideSchedule(keys, stages, cluster) for cluster in (2, 4, 1) if cluster < 2 * blocks)
+    return tuple(WideSchedule(keys, stages, cluster) for cluster in (2, 4, 1) if cluster <= blocks)
 
 
 def _fitting(shapes: tuple[tuple[int, int, int], ...], views: Views) -> tuple[HopperSchedule, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 QUERIES = '''
 @cute.jit
 def fetch_queries(queries: cute.Tensor, values: cute.Tensor, first: cutlass.Int32, step: cutlass.Int32):
-    """A thread's values of 64 queries in a step's 32 columns: 4 neighbours of every eighth query; zeros past the end."""
+    """A thread's values of 64 queries in a step's 32 columns: 4 neighbours of every eighth query; zeros past them."""
     tidx, _, _ = cute.arch.thread_idx()
     over, column = tidx % SPLITTERS // 8, step * 32 + tidx % 8 * 4
     values.fill(0.0)
