@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from . import attention_split, attention_text, product_split
 from .accesses import Tensors, cute_type, pointer, tensors_of
-from .attention_engines import AMPERE, HOPPER, WIDE, Engine
+from .attention_engines import AMPERE, HOPPER, IN_TURN, WIDE, Engine
 from .attention_schedules import WIDEST, HopperSchedule, Schedule, WideSchedule, hopper, schedules, wide
 from .attention_views import View, Views
 from .contract import Target, Unsupported
@@ -41,16 +41,19 @@ def variants(views: Views, name: str, target: Target) -> Iterator[Variant]:
         raise Unsupported('no recipe covers attention in fp32 arithmetic alone, as precision = "ieee" asks')
     accuracy = "at fp32 accuracy through fp16 splits" if views.is_split else "summed in fp32"
     title = f"{target.class_name}: attention in one kernel on tensor cores, its products {accuracy}."
-    for engine, found in (
-        (WIDE, of_many_columns),
-        (HOPPER, hopper(views) if is_hopper else ()),
-        (AMPERE, schedules(views, target.arch)),
-    ):
-        if not found:
-            continue
+    found = of_many_columns or (*(hopper(views) if is_hopper else ()), *schedules(views, target.arch))
+    for schedule in found:
+        engine = _engine(schedule)
         text, scratch = emit(views, engine, name), _scratch(views, engine)
-        for schedule in found:
-            yield Variant(constants(views, schedule), text, title, scratch=scratch, least=engine.least)
+        yield Variant(constants(views, schedule), text, title, scratch=scratch, least=engine.least)
+
+
+def _engine(schedule: Schedule | HopperSchedule | WideSchedule) -> Engine:
+    if isinstance(schedule, WideSchedule):
+        return WIDE
+    if isinstance(schedule, HopperSchedule):
+        return IN_TURN if schedule.is_in_turn else HOPPER
+    return AMPERE
 
 
 def constants(views: Views, schedule: Schedule | HopperSchedule | WideSchedule) -> Constants:
@@ -89,7 +92,11 @@ def _scratch(views: Views, engine: Engine) -> str | None:
     """fp32 values of workspace: parts, powers of two, and the largest magnitudes of slices; or copies for TMA."""
     if views.is_split:
         return engine.parts.scratch
-    return "4 if aligned else BATCHES * (QUERIES * DEPTH + KEYS * (DEPTH + WIDTH)) // 2" if engine is HOPPER else None
+    return (
+        "4 if aligned else BATCHES * (QUERIES * DEPTH + KEYS * (DEPTH + WIDTH)) // 2"
+        if engine in (HOPPER, IN_TURN)
+        else None
+    )
 
 
 def emit(views: Views, engine: Engine, name: str) -> KernelText:
@@ -224,7 +231,7 @@ def _kernel(views: Views, engine: Engine, *, is_computed: bool) -> str:
 def _host(views: Views, engine: Engine, name: str) -> list[str]:
     arguments = ", ".join(f"{p}: cute.Tensor" for p in parameters(views.tensors))
     exact = "exact_" if views.is_split else ""
-    is_alone = engine is HOPPER and not views.is_split
+    is_alone = bool(engine.copies) and not views.is_split
     keys, values = (view.alone if is_alone else view for view in (views.keys, views.values))
     seen = (
         (f"{exact}queries", views.queries, "QUERIES", "DEPTH"),

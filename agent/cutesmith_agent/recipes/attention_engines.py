@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import (
     attention_fetch,
     attention_hopper,
+    attention_hopper_loops,
     attention_split,
     attention_text,
     attention_wide,
@@ -23,7 +24,7 @@ Blocks = Mapping[str, str]  # the statements that stand for a kernel's marks
 class Parts:
     """How fp32 tensors become two parts each."""
 
-    values: str  # the kernels that split values
+    values: str  # the kernels that split values, or more than split lines
     host: str  # all launches
     tensors: tuple[str, ...]  # what the attention's kernel takes besides the parts
     unscaled: str  # a score without powers of two
@@ -72,11 +73,12 @@ HOPPER = Engine(
     product_pack.PACK,
     attention_hopper.COPIES,
     attention_hopper.KERNEL,
-    {"{states}": "", "{loop}": attention_hopper.HALF_LOOP},
-    {"{states}": attention_hopper.SPLIT_STATES, "{loop}": attention_hopper.SPLIT_LOOP},
+    {"{states}": "", "{loop}": attention_hopper_loops.OVERLAPPED_LOOP},
+    {"{states}": attention_hopper_loops.SPLIT_STATES, "{loop}": attention_hopper_loops.SPLIT_LOOP},
     attention_hopper.HOST,
     least=(9, 0),
 )
+IN_TURN = replace(HOPPER, half={"{states}": "", "{loop}": attention_hopper_loops.HALF_LOOP})
 WIDE = Engine(
     attention_wide.IMPORTS,
     (attention_wide_split.QUERIES,),
@@ -90,7 +92,7 @@ WIDE = Engine(
     softmax=attention_wide_softmax.SOFTMAX,
     causal=attention_wide.CAUSAL,
     parts=Parts(
-        attention_wide_split.VALUES,
+        attention_wide_split.SPLIT_KEYS + attention_wide_split.VALUES,
         attention_wide_split.PARTS,
         attention_wide_split.TENSORS,
         attention_wide_split.UNSCALED,

@@ -42,6 +42,7 @@ class HopperSchedule:
     queries: int
     keys: int
     stages: int
+    is_in_turn: bool = False  # a tile's results before the next one's scores
 
     def constants(self) -> tuple[tuple[str, int, str], ...]:
         return (
@@ -65,20 +66,25 @@ class WideSchedule:
     keys: int
     stages: int
     cluster: int
+    summed: int = 32
 
     def constants(self) -> tuple[tuple[str, int, str], ...]:
         return (
             ("TILE_KEYS", self.keys, "keys that a block has scores of at a time"),
             ("STAGES", self.stages, "tiles of 128 x 32 keys or values in shared memory"),
             ("CLUSTER", self.cluster, "blocks, each with 64 queries, that share what they load"),
+            ("SUMMED", self.summed, "weights that tensor cores sum before the sum goes into fp32 registers"),
             ("PRODUCER_REGISTERS", 56, "of a thread that loads or splits, and"),
             ("CONSUMER_REGISTERS", 224, "of one that multiplies: 65,536 in all at most"),
         )
 
 
 _REGISTERS = {64: (40, 240), 128: (40, 232), 192: (32, 160)}
-_HOPPER_HALF = ((128, 128, 2), (128, 64, 2), (128, 64, 4), (192, 128, 2), (64, 128, 2))
+# In the order measured on an H200, 2026-11-30. Blocks of 64 queries of so few columns are two to a multiprocessor.
+_HOPPER_HALF = ((128, 128, 2), (128, 64, 2), (128, 64, 4))
+_HOPPER_NARROW = ((64, 128, 2, True), (192, 128, 2), (128, 128, 2), (128, 128, 2, True), (128, 64, 2))
 _HOPPER_SPLIT = ((128, 64, 1), (128, 64, 2), (128, 32, 2), (64, 64, 2))
+_WIDE_ORDER = ((1, 32), (2, 32), (1, 64), (2, 64), (4, 32))  # blocks, weights; sums of 64 are not measured yet
 MOST = 10
 
 
@@ -90,7 +96,7 @@ def hopper(views: Views) -> tuple[HopperSchedule, ...]:
         return ()
     if views.is_split:
         return _fitting(_HOPPER_SPLIT, views) if views.width <= 128 else ()
-    return _fitting(_HOPPER_HALF, views) if reads else ()
+    return _fitting(_HOPPER_NARROW if views.width <= 64 else _HOPPER_HALF, views) if reads else ()
 
 
 def wide(views: Views) -> tuple[WideSchedule, ...]:
@@ -99,13 +105,13 @@ def wide(views: Views) -> tuple[WideSchedule, ...]:
         return ()
     keys, stages = (512, 5) if views.key_count > 256 else (256, 8)
     blocks = -(-views.query_count // 64)
-    return tuple(WideSchedule(keys, stages, cluster) for cluster in (2, 4, 1) if cluster <= blocks)
+    made = (WideSchedule(keys, stages, cluster, summed) for cluster, summed in _WIDE_ORDER)
+    return tuple(each for each in made if each.cluster <= blocks)
 
 
-def _fitting(shapes: tuple[tuple[int, int, int], ...], views: Views) -> tuple[HopperSchedule, ...]:
-    made = (HopperSchedule(*shape) for shape in shapes)
-    narrow = views.width <= 64  # few registers for results
-    return tuple(e for e in made if e.shared(views) <= LARGEST["sm_90a"] and (e.queries <= 128 or narrow))
+def _fitting(shapes: tuple[tuple[int, ...], ...], views: Views) -> tuple[HopperSchedule, ...]:
+    made = (HopperSchedule(*shape[:3], is_in_turn=len(shape) > 3) for shape in shapes)
+    return tuple(each for each in made if each.shared(views) <= LARGEST["sm_90a"])
 
 
 _NARROW = (

@@ -21,7 +21,7 @@ ROWS = 2  # of scores, of which a thread has some
 PIECES = TILE_KEYS // 256  # of 128 keys, that a warpgroup has of a tile
 STEPS = -(-DEPTH // 32)
 CHUNKS = TILE_KEYS // 32  # of a tile's keys, as values are loaded;
-ALL_CHUNKS = -(-KEYS // 32)  # of a head
+ALL_CHUNKS = -(-KEYS // SUMMED) * (SUMMED // 32)  # of a head; keys past its end have no weight
 PANELS = -(-WIDTH // 256)  # of columns, half of them for each warpgroup
 """
 
@@ -213,27 +213,38 @@ def {name}_kernel(
                     fading[row] = fading[row] / whole
                     factors[row] = WEIGHT_STEP / whole
 
+            done = reading.clone()
             for columns in cutlass.range(PANELS, unroll=1):
                 total.fill(0.0)
-                for chunk in cutlass.range(cutlass.min(CHUNKS, ALL_CHUNKS - tile * CHUNKS), unroll=1):
-                    ring.consumer_wait(reading)
-                    high, low = 2 * reading.index, 2 * reading.index + 1
-                    warpgroup.fence()
-                    value_mma.set(warpgroup.Field.ACCUMULATE, False)
-                    for k in cutlass.range_constexpr(2):
-                        a, b = weight_part[None, None, k, CHUNKS + chunk], value_part[None, None, k, high]
-                        cute.gemm(value_mma, partial, a, b, partial)
-                        value_mma.set(warpgroup.Field.ACCUMULATE, True)
-                        a, b = weight_part[None, None, k, chunk], value_part[None, None, k, low]
-                        cute.gemm(value_mma, partial, a, b, partial)
-                    for k in cutlass.range_constexpr(2):
-                        a, b = weight_part[None, None, k, chunk], value_part[None, None, k, high]
-                        cute.gemm(value_mma, partial, a, b, partial)
-                    warpgroup.commit_group()
+                chunks = cutlass.min(CHUNKS, ALL_CHUNKS - tile * CHUNKS)
+                for first in cutlass.range(0, chunks, SUMMED // 32, unroll=1):
+                    for chunk in cutlass.range_constexpr(SUMMED // 32):
+                        ring.consumer_wait(reading)
+                        high, low = 2 * reading.index, 2 * reading.index + 1
+                        weight_high, weight_low = first + chunk, CHUNKS + first + chunk
+                        warpgroup.fence()
+                        value_mma.set(warpgroup.Field.ACCUMULATE, chunk > 0)
+                        for k in cutlass.range_constexpr(2):
+                            a, b = weight_part[None, None, k, weight_low], value_part[None, None, k, high]
+                            cute.gemm(value_mma, partial, a, b, partial)
+                            value_mma.set(warpgroup.Field.ACCUMULATE, True)
+                            a, b = weight_part[None, None, k, weight_high], value_part[None, None, k, low]
+                            cute.gemm(value_mma, partial, a, b, partial)
+                        for k in cutlass.range_constexpr(2):
+                            a, b = weight_part[None, None, k, weight_high], value_part[None, None, k, high]
+                            cute.gemm(value_mma, partial, a, b, partial)
+                        warpgroup.commit_group()
+                        reading.advance()
+                        reading.advance()
+                        if cutlass.const_expr(chunk > 0):
+                            warpgroup.wait_group(1)
+                            ring.consumer_release(done)
+                            done.advance()
+                            done.advance()
                     warpgroup.wait_group(0)
-                    ring.consumer_release(reading)
-                    reading.advance()
-                    reading.advance()
+                    ring.consumer_release(done)
+                    done.advance()
+                    done.advance()
                     total.store(total.load() + partial.load())
                 own_ends = cute.local_tile(all_ends, (TILE_QUERIES, 128), (0, 2 * columns + group))
                 ends = value_thread.partition_C(own_ends)

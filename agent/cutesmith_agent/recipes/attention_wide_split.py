@@ -34,6 +34,36 @@ def split_queries(values, own_queries, undo, turn):
         undo[8 * i + over, turn] = undo_of(peak)
 '''
 
+SPLIT_KEYS = '''
+@cute.kernel
+def split_keys(matrix: cute.Tensor, parts: cute.Tensor, undo: cute.Tensor, width: cutlass.Constexpr):
+    """`SPLIT_THREADS` threads have a key in registers: its largest magnitude, then its parts."""
+    tidx, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    at, lane = block * LINES_PER_BLOCK + tidx // SPLIT_THREADS, tidx % SPLIT_THREADS
+    live = cutlass.min(at, cute.size(undo) - 1)  # threads past the last key redo it and store nothing
+    key, batch = live % KEYS, live // KEYS
+    vectors = cute.zipped_divide(matrix[key, None, batch], (width,))
+    turns = -(-PITCH // (width * SPLIT_THREADS))
+    values = cute.make_rmem_tensor((width, turns), cutlass.Float32)
+    values.fill(0.0)
+    for i in cutlass.range_constexpr(turns):
+        v = lane + i * SPLIT_THREADS
+        if v < DEPTH // width:
+            cute.autovec_copy(vectors[None, v], values[None, i])
+    peak = largest(values, cutlass.Int32(0))
+    peak = cute.arch.warp_reduction(peak, cutlass.max, threads_in_group=SPLIT_THREADS)
+    if at < cute.size(undo):
+        high = cute.zipped_divide(parts[key, None, batch, 0], (width,))
+        low = cute.zipped_divide(parts[key, None, batch, 1], (width,))
+        for i in cutlass.range_constexpr(turns):
+            v = lane + i * SPLIT_THREADS
+            if v < PITCH // width:
+                store_parts(values[None, i], scale_of(peak), high[None, v], low[None, v])
+        if lane == 0:
+            undo[key, batch] = undo_of(peak)
+'''
+
 VALUES = '''
 @cute.kernel
 def split_columns(matrix: cute.Tensor, parts: cute.Tensor, undo: cute.Tensor):
@@ -99,7 +129,8 @@ work += BATCHES * far(KEYS * WIDTH_PITCH)
 tiles = cute.ceil_div(KEYS, TILE_KEYS)
 key_undo = cute.make_tensor(work, cute.make_layout((KEYS, BATCHES)))
 value_undo = cute.make_tensor(work + BATCHES * KEYS, cute.make_layout((WIDTH, tiles, BATCHES)))
-split_lines(exact_keys, key_written, key_undo, 8 if WIDE_KEYS and DEPTH % 8 == 0 else 1).launch(
+split = split_keys if PITCH <= 64 * SPLIT_THREADS else split_lines  # which reads a key twice
+split(exact_keys, key_written, key_undo, 8 if WIDE_KEYS and DEPTH % 8 == 0 else 1).launch(
     grid=[cute.ceil_div(KEYS * BATCHES, LINES_PER_BLOCK), 1, 1], block=[256, 1, 1], stream=stream
 )
 split_columns(exact_values, value_written, value_undo).launch(
