@@ -1,23 +1,32 @@
-"""Draws docs/images/accuracy.svg and writes its table into docs/accuracy.md from results/accuracy.jsonl."""
+"""Draws docs/images/accuracy.svg and writes its table into docs/accuracy.md from results/accuracy.jsonl, a device's
+(accuracy_study.py), or while there is none from results/accuracy_emulated.jsonl (product_errors.py).
+"""
 
 from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from accuracy_study import FP32, OURS, TF32, UNPROMOTED
 from pages import put
 from product_errors import DEPTHS, DISTRIBUTIONS
 from records import RESULTS, read_lines
-from report import NOT_MEASURED, provenance
+from report import NOT_MEASURED
 from suite import ROOT
 
 Line = dict[str, Any]
 PAGE = ROOT / "docs" / "accuracy.md"
 IMAGE = ROOT / "docs" / "images" / "accuracy.svg"
-COLOURS = {OURS: "#0969da", FP32: "#1f2328", TF32: "#bc4c00", UNPROMOTED: "#8250df"}
+COLOURS = {
+    OURS: "#0969da",
+    "split, 64": "#0969da",
+    "split, 32": "#54aeff",
+    FP32: "#1f2328",
+    UNPROMOTED: "#8250df",
+    TF32: "#bc4c00",
+}
 ACROSS = 3  # plots of a row
 WIDE, HIGH = 250, 190  # of a plot,
 STEP_ACROSS, STEP_DOWN = 320, 260  # and from one to the next
@@ -34,7 +43,7 @@ STYLE = """text { fill: #1f2328 }
 
 
 def main() -> None:
-    lines = read_lines(RESULTS / "accuracy.jsonl")
+    lines = read_lines(RESULTS / "accuracy.jsonl") or read_lines(RESULTS / "accuracy_emulated.jsonl")
     if lines:
         IMAGE.write_text(drawn(lines))
     put(PAGE, errors=table(lines))
@@ -45,16 +54,20 @@ def drawn(lines: Sequence[Line]) -> str:
     parts = []
     for number, name in enumerate(DISTRIBUTIONS):
         parts += plot(name, [line for line in lines if line["inputs"] == name], *corner(number))
-    parts += legend(*corner(len(DISTRIBUTIONS)), lines[-1]["environment"]["device"])
+    parts += legend(*corner(len(DISTRIBUTIONS)), lines)
     frame = f'<rect width="{WIDTH}" height="{HEIGHT}" rx="8" fill="#f6f8fa"/>'
     return "\n  ".join([HEAD, f"<style>\n    {STYLE}\n  </style>", frame, *parts]) + "\n</svg>\n"
+
+
+def arithmetics(lines: Sequence[Line]) -> list[str]:
+    return [name for name in COLOURS if name in lines[0]["errors"]]
 
 
 def corner(number: int) -> tuple[int, int]:
     return LEFT + number % ACROSS * STEP_ACROSS, TOP + number // ACROSS * STEP_DOWN
 
 
-def plot(name: str, lines: Iterable[Line], left: int, top: int) -> list[str]:
+def plot(name: str, lines: Sequence[Line], left: int, top: int) -> list[str]:
     made = [text(left, top - 14, name, "name")]
     for exponent in EXPONENTS:
         height = down(10.0**exponent, top)
@@ -64,8 +77,9 @@ def plot(name: str, lines: Iterable[Line], left: int, top: int) -> list[str]:
     for depth in DEPTHS:
         made.append(text(across(depth, left), top + HIGH + 18, f"{depth}", "note", "middle"))
     ordered = sorted(lines, key=lambda line: line["depth"])
-    for arithmetic, colour in COLOURS.items():
-        made += curve([(line["depth"], line["errors"][arithmetic]) for line in ordered], colour, left, top)
+    for arithmetic in arithmetics(lines):
+        points = [(line["depth"], line["errors"][arithmetic]) for line in ordered]
+        made += curve(points, COLOURS[arithmetic], left, top)
     return made
 
 
@@ -87,16 +101,17 @@ def down(error: float, top: int) -> float:
     return top + HIGH - min(max(share, 0.0), 1.0) * HIGH
 
 
-def legend(left: int, top: int, device: str) -> list[str]:
+def legend(left: int, top: int, lines: Sequence[Line]) -> list[str]:
     made = []
-    for number, (arithmetic, colour) in enumerate(COLOURS.items()):
+    for number, arithmetic in enumerate(arithmetics(lines)):
+        colour = COLOURS[arithmetic]
         height = top + 22 + 24 * number
         made += [
             f'<path class="curve" stroke="{colour}" d="M{left} {height - 4}h30"/>',
             text(left + 40, height, arithmetic),
         ]
-    notes = ("relative rms error against float64", "over the depth of the product", device)
-    return [*made, *(text(left, top + 132 + 18 * k, note, "note") for k, note in enumerate(notes))]
+    notes = ("relative rms error against float64", "over the depth of the product", lines[-1]["device"])
+    return [*made, *(text(left, top + 150 + 18 * k, note, "note") for k, note in enumerate(notes))]
 
 
 def text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> str:
@@ -106,12 +121,13 @@ def text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") 
 def table(lines: list[Line]) -> str:
     if not lines:
         return NOT_MEASURED
-    rows = ["| depth | inputs | " + " | ".join(COLOURS) + " |", "| ---: | --- |" + " ---: |" * len(COLOURS)]
+    shown = arithmetics(lines)
+    rows = ["| depth | inputs | " + " | ".join(shown) + " |", "| ---: | --- |" + " ---: |" * len(shown)]
     for name in DISTRIBUTIONS:
         for line in sorted((x for x in lines if x["inputs"] == name), key=lambda line: line["depth"]):
-            errors = " | ".join(f"{line['errors'][one]:.1e}" for one in COLOURS)
+            errors = " | ".join(f"{line['errors'][one]:.1e}" for one in shown)
             rows.append(f"| {line['depth']} | {name} | {errors} |")
-    return "\n".join([*rows, "", provenance(lines)])
+    return "\n".join([*rows, "", f"On {lines[-1]['device']}, {lines[-1]['date']}."])
 
 
 if __name__ == "__main__":

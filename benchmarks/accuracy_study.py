@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SIDE = 256  # rows and columns of a product
 NAME = "TransposedRight"
-OURS, FP32, TF32, UNPROMOTED = "ours", "cuBLAS fp32", "TF32", "split, not promoted"
+OURS, FP32, TF32, UNPROMOTED = "ours", "fp32", "TF32", "split, not promoted"
 
 
 def main() -> None:
@@ -52,7 +52,7 @@ def case_of(depth: int) -> Case:
 def measure(folder: Path, results: Path) -> None:
     import torch
 
-    common = environment_fields()
+    common = environment_fields() | {"device": torch.cuda.get_device_name(0)}
     with torch.no_grad():
         for place, depth in zip(sorted(folder.glob("case_*")), DEPTHS, strict=True):
             compute = {OURS: ours(place), FP32: lambda a, b: a @ b.T, TF32: in_tf32, UNPROMOTED: unpromoted}

@@ -1,8 +1,9 @@
 """Errors of fp32 products on emulated H100 tensor cores, by depth and distribution, as docs/accuracy.md has them beside
-those of a device (accuracy_study.py).
+those of a device (accuracy_study.py); accuracy_page.py draws them.
 
 Every arithmetic sums the same dot products as its kernel does: fp32 one product after the other (fused, rounded to
-nearest), TF32 and the fp16 splits as wgmma adds, 16 or 8 values of depth an instruction. `--trials N` instead draws N
+nearest), TF32 and the fp16 splits as wgmma adds, 16 or 8 values of depth an instruction. Lines go to `--results FILE`
+(results/accuracy_emulated.jsonl). `--trials N` instead draws N
 random dot products of random depth, distribution and scale, and prints the largest error in units of the bound.
 """
 
@@ -10,10 +11,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 
 from cutesmith_evaluator.emulator.tensor_cores import SMALLEST_EXPONENTS, accumulate, rule_of
+from records import RESULTS, append_line
 
 TINY = 2.0**-1000  # for lines of zeros, whose products are zero
 SIDE = 16  # rows and columns of a product: 256 dot products
@@ -101,13 +105,15 @@ def error(got: Array, a: Array, b: Array) -> tuple[float, float]:
     )
 
 
-def table(depths: tuple[int, ...]) -> None:
-    print("| depth | inputs | " + " | ".join(ARITHMETICS) + " |\n|---|---|" + "---|" * len(ARITHMETICS))
+def table(depths: tuple[int, ...], results: Path) -> None:
+    """Appends a line of rms errors for each depth and distribution."""
+    common = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "device": "emulated H100 tensor cores"}
     for name in DISTRIBUTIONS:
         for depth in depths:
             a, b = drawn(name, depth, np.random.default_rng(depth))
-            errors = (f"{error(compute(a, b), a, b)[0]:.1e}" for compute in ARITHMETICS.values())
-            print(f"| {depth} | {name} | " + " | ".join(errors) + " |", flush=True)
+            errors = {one: float(f"{error(compute(a, b), a, b)[0]:.3g}") for one, compute in ARITHMETICS.items()}
+            append_line(results, common | {"depth": depth, "inputs": name, "errors": errors})
+            print(depth, name, errors, flush=True)
 
 
 def trials(count: int) -> None:
@@ -129,12 +135,13 @@ def trials(count: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int)
+    parser.add_argument("--results", type=Path, default=RESULTS / "accuracy_emulated.jsonl")
     parser.add_argument("--depth", type=int, action="append", help="default: " + ", ".join(map(str, DEPTHS)))
     options = parser.parse_args()
     if options.trials:
         trials(options.trials)
     else:
-        table(tuple(options.depth or DEPTHS))
+        table(tuple(options.depth or DEPTHS), options.results)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,8 @@ def variants(views: Views, name: str, target: Target) -> Iterator[Variant]:
     for schedule in found:
         engine = _engine(schedule)
         text, scratch = emit(views, engine, name), _scratch(views, engine)
-        yield Variant(constants(views, schedule), text, title, scratch=scratch, least=engine.least)
+        choices = {"in_turn": 1} if engine is IN_TURN else {}
+        yield Variant(constants(views, schedule), text, title, scratch, choices, engine.least)
 
 
 def _engine(schedule: Schedule | HopperSchedule | WideSchedule) -> Engine:

@@ -1,8 +1,7 @@
 """How a warpgroup goes through tiles of keys on Hopper: text of a candidate file.
 
-In half precision either in turn (scores, softmax, results: where two blocks fit a multiprocessor, the other block has
-the tensor cores meanwhile), or overlapped: scores of the next tile and results of this one are multiplied while the
-softmax of the next one runs.
+In half precision either in turn (scores, softmax, results), or overlapped: scores of the next tile are multiplied
+before the results of this one, which still are while the next one's scores go through the softmax.
 """
 
 from __future__ import annotations
