@@ -24,6 +24,7 @@ ODD = (  # class, dtype, queries, keys: tails, heads of any size, few queries, k
     ("WrittenCausalAttention", "float32", (1, 2, 129, 256), (1, 2, 129, 256)),
     ("ScaledDotProductAttention", "float32", (1, 2, 65, 12), (1, 2, 70, 12)),
     ("ScaledDotProductAttention", "float32", (1, 2, 200, 512), (1, 2, 200, 512)),
+    ("CausalAttention", "float32", (1, 4, 600, 260), (1, 2, 600, 260)),
 )
 
 
