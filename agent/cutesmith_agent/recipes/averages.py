@@ -45,7 +45,8 @@ def _pooled_steps(graph: Graph, found: Pooled, target: Target, name: str) -> lis
         return []
     program, made = weight_stage(found, weight, along, f"{found.node.name}_weight")
     title = f"{target.class_name}: {SAYS}: {SMALLER}."
-    kernel = Kernel(program, (), replace(next(variants(program, f"{name}_1", target)), title=title))
+    several = tuple(Kernel(program, (), replace(v, title=title)) for v in variants(program, f"{name}_1", target))
+    kernel = min(several, key=lambda each: each.schedule["threads"])  # the tensor is small: as many blocks as can be
     rest = rest_pooled(found, graph, along, made)
     most = 1 + AFTER
     after = (steps_of(rest, target, name, 2, most), convolving_steps(rest, target, name, 2, most))
