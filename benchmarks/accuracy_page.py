@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from accuracy_study import FP32, OURS, TF32, UNPROMOTED
 from pages import put
+from pictures import text
 from product_errors import DEPTHS, DISTRIBUTIONS
 from records import RESULTS, read_lines
 from report import NOT_MEASURED
@@ -112,10 +112,6 @@ def legend(left: int, top: int, lines: Sequence[Line]) -> list[str]:
         ]
     notes = ("relative rms error against float64", "over the depth of the product", lines[-1]["device"])
     return [*made, *(text(left, top + 150 + 18 * k, note, "note") for k, note in enumerate(notes))]
-
-
-def text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> str:
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{html.escape(words)}</text>'
 
 
 def table(lines: list[Line]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +11,7 @@ from typing import Any
 
 from bandwidth import OPERATORS, SIZES, by_operator
 from pages import put
+from pictures import text
 from records import RESULTS, read_lines
 from report import NOT_MEASURED, PAGE, provenance
 from suite import ROOT
@@ -124,10 +124,6 @@ def path(curve: Curve, x: Callable[[float], float], y: Callable[[float], float])
 
 def legend(curve: Curve, down: float) -> list[str]:
     return [f'<path {curve.style} d="M{LEFT + 20} {down - 4}h30"/>', text(LEFT + 60, down, curve.name)]
-
-
-def text(across: float, down: float, words: str, kind: str = "", anchor: str = "start") -> str:
-    return f'<text class="{kind}" x="{across:.1f}" y="{down:.1f}" text-anchor="{anchor}">{html.escape(words)}</text>'
 
 
 def table(lines: list[Line]) -> str:

@@ -85,6 +85,7 @@ _HOPPER_HALF = ((128, 128, 2), (128, 64, 2), (128, 64, 4))
 _HOPPER_NARROW = ((64, 128, 2, True), (192, 128, 2), (128, 128, 2), (128, 64, 2))
 _HOPPER_SPLIT = ((128, 64, 1), (128, 64, 2), (128, 32, 2), (64, 64, 2))
 _WIDE_ORDER = ((1, 32), (2, 32), (1, 64), (2, 64), (4, 32))  # blocks, weights; sums of 64 are not measured yet
+LEAST_QUERIES = 16  # of the 64 that a block has; with fewer, a chain's products share keys among more blocks
 MOST = 10
 
 
@@ -101,7 +102,8 @@ def hopper(views: Views) -> tuple[HopperSchedule, ...]:
 
 def wide(views: Views) -> tuple[WideSchedule, ...]:
     """Where heads have more columns than one block has results of in its registers, and enough to fill its tiles."""
-    if not views.is_split or max(views.depth, views.width) <= WIDEST or views.width <= 128:
+    is_filled = views.width > 128 and views.query_count >= LEAST_QUERIES
+    if not views.is_split or max(views.depth, views.width) <= WIDEST or not is_filled:
         return ()
     keys, stages = (512, 5) if views.key_count > 256 else (256, 8)
     blocks = -(-views.query_count // 64)
