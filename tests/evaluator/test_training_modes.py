@@ -105,3 +105,29 @@ def test_what_no_kernel_can_match_is_refused_with_the_reason(
 ):
     with pytest.raises(TaskError, match=words):
         check(tmp_path, task(expression, constructed), HONEST)
+
+
+READS_ONLY_ITS_INPUT = """
+
+
+def supports(module, x):
+    return explain(module, x) is None
+
+
+def explain(module, x):
+    if x.dtype is not torch.float32 or x.dim() != 2:
+        return "x is not a float32 matrix"
+    return "x requires gradients" if torch.is_grad_enabled() and x.requires_grad else None
+"""
+
+
+def test_a_parameter_that_forward_does_not_read_is_no_reason_to_refuse(tmp_path: Path):
+    unread = check(
+        tmp_path,
+        task("torch.softmax(x, dim=-1)"),
+        "def forward(module, x):\n    return softmax(x)\n" + READS_ONLY_ITS_INPUT,
+    )
+    assert unread.findings == []
+    read = check(tmp_path, TASK, HONEST + READS_ONLY_ITS_INPUT)
+    assert [finding.kind for finding in read.findings] == ["supports-too-much"]
+    assert "parameters that require gradients" in read.findings[0].message

@@ -21,7 +21,7 @@ from cutesmith_evaluator.worker.adopted_compiled import check_compiled
 from cutesmith_evaluator.worker.candidate import LoadedCandidate, load_candidate
 from cutesmith_evaluator.worker.checks import Outcome
 from cutesmith_evaluator.worker.checks_call import guarded
-from cutesmith_evaluator.worker.checks_guard import kernel_module
+from cutesmith_evaluator.worker.checks_guard import has_gradients, kernel_module
 from cutesmith_evaluator.worker.failures import TaskError, user_code
 from cutesmith_evaluator.worker.inputs import Inputs, draw, tensors, total_bytes
 from cutesmith_evaluator.worker.inputs_plan import first_rows
@@ -112,7 +112,7 @@ def _check_fallback(adoption: Adoption, original: nn.Module, inputs: Inputs, out
     if total_bytes(inputs) > _BIG:
         outcome.checks.append(f"patched class: not compared with the original {place}, the inputs are too big")
         return
-    if any(tensor.requires_grad for tensor in (*tensors(tree_map(_with_grad, inputs)), *original.parameters())):
+    if has_gradients(original, tree_map(_with_grad, inputs)):
         _compare(adoption, original, inputs, f"with gradients {place}", True, outcome)
     if on_cpu:
         _compare(adoption, original, inputs, place, False, outcome)

@@ -34,8 +34,18 @@ def guard_findings(
     found: list[Finding] = []
     for words, prepared, grad in _refused(module, inputs, device):
         with torch.set_grad_enabled(grad):
-            found += _refusal_findings(candidate, *prepared, words, device)
+            wrong = _refusal_findings(candidate, *prepared, words, device)
+            found += wrong if not (wrong and grad) or has_gradients(*prepared) else []
     return found
+
+
+def has_gradients(module: nn.Module, inputs: Inputs) -> bool:
+    """Whether autograd has to do with the module's results: not where nothing that requires gradients is read."""
+    try:
+        with torch.enable_grad():
+            return any(tensor.requires_grad for tensor in tensors(module(*inputs)))
+    except Exception:  # noqa: BLE001 - the user's code, perhaps out of memory: the guard is to be strict then
+        return True
 
 
 def other_dtypes(inputs: Inputs) -> Iterator[tuple[torch.dtype, Inputs]]:
