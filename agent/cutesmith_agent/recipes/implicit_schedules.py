@@ -188,9 +188,11 @@ def schedules(
             made += [one for one in several if one.fits][:1]
     made = [one for one in made if one.n >= found.out_channels] if reduced else made
     made.sort(key=_guess)
+    if in_rows:
+        return tuple(made)
     large = [one for one in made if one.threads == WHOLE][:1]
     several = [one for one in made if one.per_mp > 1]
-    few = found.channels <= EIGHT and not in_rows  # what a tile reads is little beside what it writes
+    few = found.channels <= EIGHT  # what a tile reads is little beside what it writes
     small = [max(several, key=lambda one: one.per_mp) if few else several[0]] if several else []
     return tuple(dict.fromkeys((*large, *small, *made)))
 
@@ -210,7 +212,7 @@ def _guess(schedule: ImplicitSchedule) -> float:
     alone = 0.1 * max(0.0, 512 / (schedule.per_mp * schedule.threads) - 1)
     loaded = 0.0 if schedule.is_kept else 0.1 * 128 / math.prod(schedule.tile)
     tiles = 0.15 * (_over(schedule.found.out_channels, schedule.n) - 1)
-    narrow = 3.2 / (schedule.tile[2] * schedule.found.along[2].step) if schedule.in_rows else 0.0
+    narrow = 8 / (schedule.tile[2] * schedule.found.along[2].step) if schedule.in_rows else 0.0
     return round(computed + read + alone + loaded + tiles + narrow, 2)
 
 
