@@ -68,8 +68,8 @@ PLANE = Case(
     {"tile_x": 16, "parts": 2},
 )
 VOLUME = Case(
-    "Conv3d(130, 24, (2, 1, 2), dilation=(1, 1, 2), bias=False)",
-    24,
+    "Conv3d(130, 72, (2, 1, 2), dilation=(1, 1, 2), bias=False)",
+    72,
     (1, 130, 3, 2, 5),
     "F.gelu(self.conv(x) + 1)",
     {"is_kept": 0, "parts": 2},

@@ -40,6 +40,14 @@ CASES = {
     "transposed": ("ConvTranspose2d(64, 64, 3, 2, 1, 1)", 64, (16, 64, 64, 64), "F.mish(self.conv(x))"),
     "transposed volume": ("ConvTranspose3d(32, 64, 3, 2, 1, 1)", 64, (8, 32, 16, 32, 32), "F.hardswish(self.conv(x))"),
     "before a norm": ("Conv2d(8, 64, 3, padding=1)", 64, (32, 8, 127, 129), "self.norm(F.gelu(self.conv(x)))"),
+    "over channels": (
+        "ConvTranspose2d(64, 128, 4, 2, 1, 1)",
+        128,
+        (16, 64, 64, 64),
+        "torch.softmax(self.conv(x), 1) * 2",
+    ),
+    "least channel": ("Conv2d(16, 64, 3)", 64, (16, 16, 128, 128), "torch.tanh(self.conv(x).amin(1, keepdim=True))"),
+    "over space": ("Conv2d(8, 64, 3)", 64, (32, 8, 128, 128), "F.gelu(self.conv(x)).mean((2, 3))"),
     "odd": ("Conv2d(33, 40, (5, 2), padding=(2, 1), dilation=(1, 3))", 40, (7, 33, 61, 101), "F.relu(self.conv(x))"),
 }
 SCHEDULES = 2  # of each that are judged

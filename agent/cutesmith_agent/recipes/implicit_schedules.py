@@ -188,9 +188,9 @@ def schedules(
             made += [one for one in several if one.fits][:1]
     made = [one for one in made if one.n >= found.out_channels] if reduced else made
     made.sort(key=_guess)
-    if in_rows:
-        return tuple(made)
     large = [one for one in made if one.threads == WHOLE][:1]
+    if in_rows:
+        return tuple(dict.fromkeys((*large, *made)))
     several = [one for one in made if one.per_mp > 1]
     few = found.channels <= EIGHT  # what a tile reads is little beside what it writes
     small = [max(several, key=lambda one: one.per_mp) if few else several[0]] if several else []

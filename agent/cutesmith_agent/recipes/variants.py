@@ -189,13 +189,14 @@ def products_of(views: Views, name: str, target: Target) -> Iterator[Variant]:
 def convolutions_of(windows: Windows, name: str, target: Target) -> Iterator[Variant]:
     """At fp32 accuracy, and in turn with these at TF32's, where PyTorch may choose that, too."""
     found, tf32 = windows.found, windows.found.channels >= LEAST_OF_TF32
-    of_parts = {
-        parts: implicit_schedules.schedules(
-            found, parts, summed=windows.summed, reduced=windows.reduces, in_rows=windows.takes_rows
-        )
-        for parts in ((2, 1) if tf32 else (2,))
-    }
-    several = [islice(made, 1 if tf32 and parts == 2 else MOST_CONVOLUTIONS) for parts, made in of_parts.items()]
+    forms = (True, False) if windows.takes_rows else (False,)  # by way of shared memory first: faster on an H200
+    kinds = ((2, forms[0]), *((1, form) for form in forms)) if tf32 else tuple((2, form) for form in forms)
+    made = [
+        implicit_schedules.schedules(found, parts, summed=windows.summed, reduced=windows.reduces, in_rows=form)
+        for parts, form in kinds
+    ]
+    most = [1 if tf32 and parts == 2 else MOST_CONVOLUTIONS for parts, _ in kinds]
+    several = [islice(each, count) for each, count in zip(made, most, strict=True)]
     for schedule in (one for row in zip_longest(*several) for one in row if one is not None):
         text, scratch = implicit.emit(windows, schedule, name)
         accuracy = "fp32 accuracy through fp16 splits" if schedule.parts == 2 else "the accuracy of TF32"
