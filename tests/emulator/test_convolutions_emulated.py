@@ -82,8 +82,12 @@ SCATTERED = Case(
     {"parts": 2},
 )
 LINE = Case("ConvTranspose1d(5, 8, 3, padding=1)", 8, (2, 5, 13), "F.relu(self.norm(self.conv(x)))", {"tile_x_1": 32})
-DIRECT = Case(
-    "ConvTranspose1d(3, 8, 3, stride=3)", 8, (2, 3, 4), "torch.tanh(self.conv(x)) * self.scale", {"stages": 3}
+DIRECT = Case(  # no element of the kernel meets every third result
+    "ConvTranspose1d(3, 8, 2, stride=3, dilation=2)",
+    8,
+    (2, 3, 4),
+    "torch.tanh(self.conv(x)) * self.scale",
+    {"tile_n": 8},
 )
 SUMS = Case("ConvTranspose1d(9, 8, 3, stride=2)", 8, (2, 9, 13), "F.gelu(self.conv(x)).mean(2)", {"sums_1": 1})
 SOFTMAX = Case(
@@ -174,3 +178,12 @@ def test_fp32_arithmetic_alone_is_left_to_pytorch(worker: Worker, tmp_path: Path
     found = propose(worker.inspect(Task(str(file), "Task")), Target("Task", file, "sm_90a", ieee=True))
     assert found.drafts
     assert all("LIBRARY_CALLS" in draft.source for draft in found.drafts)
+
+
+def test_only_results_one_by_one_are_added_up_by_tiles(worker: Worker, tmp_path: Path) -> None:
+    """Not those of a reduction over channels, which another kernel adds up."""
+    file = tmp_path / "task.py"
+    file.write_text(Case("Conv1d(5, 8, 3)", 8, (2, 5, 13), "torch.softmax(self.conv(x), 1).sum(2)", {}).source())
+    found = propose(worker.inspect(Task(str(file), "Task")), Target("Task", file, "sm_90a"))
+    assert any("staged_1" in draft.schedule for draft in found.drafts)
+    assert not any("sums_1" in draft.schedule for draft in found.drafts)

@@ -40,11 +40,11 @@ def split_weight(weight: cute.Tensor, parts: cute.Tensor, undo: cute.Tensor):
                 if cutlass.const_expr(PARTS == 2):
                     low = (scaled - high.to(cutlass.Float32)).to(cutlass.Float16)
                     parts[c % 8, column, at % (2 * STEPS), 1, piece, tile] = low
-            if eight == 0:  # what is left of the last piece
-                piece = FIRST[phase] + one_round * PIECES[phase] + PIECES[phase] - 1
+            if eight == 0:
+                last = FIRST[phase] + (one_round + 1) * PIECES[phase] - 1  # piece, of which something may be left
                 for at in cutlass.range_constexpr(count * ROUND, 2 * STEPS * PIECES[phase]):
                     for part in cutlass.range_constexpr(PARTS):
-                        parts[c % 8, column, at % (2 * STEPS), part, piece, tile] = cutlass.Float16(0)
+                        parts[c % 8, column, at % (2 * STEPS), part, last, tile] = cutlass.Float16(0)
     if tidx == 0:
         undo[channel] = undo_of(peak)
 '''

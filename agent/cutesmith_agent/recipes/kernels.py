@@ -109,7 +109,7 @@ def convolution_kernels(graph: Graph, target: Target, name: str) -> tuple[Kernel
 def kernels_of_sums(found: SpaceSum, head: Graph, target: Target, name: str) -> tuple[tuple[GraphInput, Kernel], ...]:
     """Kernels that compute `head`, a convolution with what follows it, and add up the results of each tile."""
     windows = None if target.ieee or target.arch != "sm_90a" else implicit.windows_of(head)
-    if windows is None or len(head.outputs) != 1:
+    if windows is None or windows.reduces or len(head.outputs) != 1:
         return ()
     made = []
     for variant in convolutions_of(replace(windows, summed=True), name, target):
