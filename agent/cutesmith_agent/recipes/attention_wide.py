@@ -254,14 +254,13 @@ def {name}_kernel(
 FINISH = """
 fade(rowwise(total), factors)
 unscale_columns(total, ends, value_undo[None, tile, batch])
-if tile > 0:
-    add_earlier(total, ends, result[None, None, batch], first_query, fading)
+if cutlass.const_expr(KEYS > TILE_KEYS):
+    if tile > 0:
+        add_earlier(total, ends, result[None, None, batch], first_query, fading)
+    if tile < tiles - 1:
+        store_pairs(total, ends, result[None, None, batch], first_query)
 if tile == tiles - 1:
-    store_checked(
-        total, ends, wholes, result, first_query, batch, exact_queries, exact_keys, exact_values, {masks}
-    )
-else:
-    store_pairs(total, ends, result[None, None, batch], first_query)
+    store_checked(total, ends, wholes, result, first_query, batch, exact_queries, exact_keys, exact_values, {masks})
 """
 
 CAUSAL = """
