@@ -82,7 +82,7 @@ class WideSchedule:
 _REGISTERS = {64: (40, 240), 128: (40, 232), 192: (32, 160)}
 # In the order measured on an H200, 2026-11-30.
 _HOPPER_HALF = ((128, 128, 2), (128, 64, 2), (128, 64, 4))
-_HOPPER_NARROW = ((64, 128, 2, True), (192, 128, 2), (128, 128, 2), (128, 64, 2))
+_HOPPER_NARROW = ((64, 128, 2, True), (128, 128, 2), (192, 128, 2), (128, 64, 2))
 _HOPPER_SPLIT = ((128, 64, 1), (128, 64, 2), (128, 32, 2), (64, 64, 2))
 _WIDE_ORDER = ((1, 32), (2, 32), (1, 64), (2, 64), (4, 32))  # blocks, weights; sums of 64 are not measured yet
 LEAST_QUERIES = 16  # of the 64 that a block has; with fewer, a chain's products share keys among more blocks
