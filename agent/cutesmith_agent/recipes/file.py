@@ -283,6 +283,7 @@ def _op(name: str, program: Program, parts: Parts) -> str:
             f'_NAME = "{name}_" + (__name__.replace(".", "_") if __name__.isascii() else __name__.encode().hex())',
             'if "_LIBRARY" in globals():  # reloaded: the old definition goes first',
             "    _LIBRARY._destroy()",
+            'while hasattr(torch.ops.cutesmith, _NAME):  # imported twice, and in use perhaps\n    _NAME += "_again"',
             '_LIBRARY = torch.library.Library("cutesmith", "FRAGMENT")',
             f'_SCHEMA = "({arguments}) -> {_returns(program.graph)}"',
             "_LIBRARY.define(_NAME + _SCHEMA, tags=(torch.Tag.pt2_compliant_tag,))",

@@ -98,6 +98,22 @@ def test_a_reloaded_file_registers_its_op_again(
     assert module._OP(x).shape == (4,)
 
 
+def test_a_file_that_is_imported_twice_leaves_the_first_in_use(
+    sources: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "twice_cute.py").write_text(sources("Maximum"))
+    monkeypatch.syspath_prepend(tmp_path)
+    modules = []
+    for _ in range(3):
+        modules.append(importlib.import_module("twice_cute"))
+        del sys.modules["twice_cute"]
+    monkeypatch.setitem(sys.modules, "twice_cute", modules[1])
+    importlib.reload(modules[1])
+    x = torch.ones(4, 256, device="meta")
+    assert [module._OP(x).shape for module in modules] == [(4,)] * 3
+    assert len({module._OP for module in modules}) == 3
+
+
 def test_a_header_is_replaced_and_cannot_break_the_file(sources: Callable[[str], str]) -> None:
     source = sources("Maximum")
     other = with_header(source, ('with """quotes"""', "and \\ backslash"))
