@@ -42,7 +42,7 @@ def test_every_row_that_is_not_well_has_its_fix(tmp_path, monkeypatch):
     assert all(check["advice"] for check in found.values() if check["verdict"] != "ok")
     assert ended.status == 0  # without a GPU, too: the emulated device proves kernels
     assert (found["key"]["verdict"], "export ANTHROPIC_API_KEY" in found["key"]["advice"]) == ("limited", True)
-    assert found["consent"]["found"] == "not asked yet: before anything goes to api.anthropic.com, you are"
+    assert found["consent"]["found"] == "not asked yet; you are asked before any code goes to api.anthropic.com"
 
 
 def test_an_interpreter_that_is_none(tmp_path):

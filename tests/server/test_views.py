@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -85,6 +85,21 @@ def test_a_measured_report_fits_a_terminal_of_eighty_columns():
     assert "2.1× vs torch.compile" in printed
     assert "Schedule: threads=256 vector=4" in printed
     assert "98% of copy bandwidth" in printed
+
+
+def test_of_several_files_each_is_named_with_what_speaks_against_it():
+    wrong = Finding("wrong-values", "12 of 64 values are wrong.", 7, "/project/mine.py")
+    right = replace(PROVED, origin="user", path="/project/yours.py")
+    failed = replace(PROVED, id="f" * 12, origin="user", path="/project/mine.py", ok=False, findings=(wrong,))
+    told = replace(read_report(report(right)), candidates=(right, failed))
+    for found in (told, replace(told, best=None)):
+        stream = io.StringIO()
+        show_report(found, Console(file=stream, width=110))
+        printed = stream.getvalue()
+        for row in ("/project/yours.py " + right.id, "/project/mine.py  " + failed.id):
+            assert any(line.startswith(row) for line in printed.splitlines())
+        assert printed.count("/project/mine.py:7: 12 of 64 values are wrong.") == 1
+        assert printed.count("12 of 64") == 1
 
 
 def test_a_verdict_without_a_kernel_to_write_offers_nothing_to_accept():

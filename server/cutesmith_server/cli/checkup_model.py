@@ -34,7 +34,7 @@ def _consent(root: Path) -> Check:
     except STORE_ERRORS as error:
         return Check("consent", "limited", f"the store cannot be read ({error})", f"See to {root / '.cutesmith'}.")
     if granted is None:
-        return Check("consent", "ok", f"not asked yet: before anything goes to {host}, you are")
+        return Check("consent", "ok", f"not asked yet; you are asked before any code goes to {host}")
     if granted:
         return Check("consent", "ok", f"code of this project may be sent to {host}")
     return Check("consent", "limited", f"you said that nothing goes to {host}", f"{_ASKS} asks again.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -15,7 +16,7 @@ from cutesmith_server.cli.output import from_here
 
 if TYPE_CHECKING:
     from cutesmith_agent.describe.proposal import Proposal
-    from cutesmith_evaluator.types import Candidate, Finding
+    from cutesmith_evaluator.types import Candidate, Finding, Hint
     from cutesmith_server.report import Report
 
 _STYLES = {"error": "red", "warning": "yellow", "information": "cyan"}
@@ -27,7 +28,10 @@ def show_report(report: Report, console: Console) -> None:
         console.print(Text(title, style="bold"))
     if report.candidates:
         console.print(_table(report.candidates, report.best, with_schedule=console.width >= _WIDE))
-    findings = [finding for finding in report.all_findings if finding.message != report.stopped]
+        for line in _reasons(report.candidates):
+            console.print(Text(line), soft_wrap=True)
+    told = report.findings if len(_checked(report.candidates)) > 1 else report.all_findings
+    findings = [finding for finding in told if finding.message != report.stopped]
     later = [one for one in findings if one.severity == "information"] if report.best_candidate is None else []
     for finding in findings:
         if finding not in later:
@@ -83,7 +87,7 @@ def show_patch(patch: str, console: Console) -> None:
         console.print(Text(line, style=_patch_style(line)), soft_wrap=True)
 
 
-_COLUMNS = ("candidate", "stage", "result", "vs fp64", "eager's", "ratio", "compile", "median", "schedule")
+_COLUMNS = ("file", "candidate", "stage", "result", "vs fp64", "eager's", "ratio", "compile", "median", "schedule")
 _WIDE = 110  # columns of a terminal on which every column fits
 
 
@@ -91,7 +95,8 @@ def _table(candidates: tuple[Candidate, ...], best: str | None, *, with_schedule
     """Columns that say nothing (no errors without a device) are left out, and drafts that stand there finished."""
     finished = {candidate.draft for candidate in candidates}
     candidates = tuple(candidate for candidate in candidates if candidate.id not in finished)
-    rows = [_row(candidate) for candidate in candidates]
+    several = len(_checked(candidates)) > 1
+    rows = [(_file(candidate) if several else "", *_row(candidate)) for candidate in candidates]
     columns = range(len(_COLUMNS) if with_schedule else len(_COLUMNS) - 1)
     shown = [index for index in columns if any(row[index] for row in rows)]
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
@@ -100,6 +105,24 @@ def _table(candidates: tuple[Candidate, ...], best: str | None, *, with_schedule
     for candidate, row in zip(candidates, rows, strict=True):
         table.add_row(*(row[index] for index in shown), style="bold" if candidate.id == best else None)
     return table
+
+
+def _checked(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Those that somebody gave as files."""
+    return [each for each in candidates if each.origin == "user" and each.path is not None]
+
+
+def _file(candidate: Candidate) -> str:
+    return from_here(candidate.path or "")
+
+
+def _reasons(candidates: Iterable[Candidate]) -> Iterable[str]:
+    """Of several kernels that were checked, what speaks against each that is not called right."""
+    checked = _checked(candidates)
+    for each in checked if len(checked) > 1 else []:
+        found = [finding for finding in each.findings if finding.severity == "error" or each.ok is None]
+        if found and not each.ok:
+            yield f"{_file(each)}{f':{found[0].line}' if found[0].line else ''}: {found[0].message}"
 
 
 def _row(candidate: Candidate) -> tuple[str, ...]:
@@ -145,8 +168,14 @@ def _details(candidate: Candidate) -> Iterable[str]:
         yield wording.resources(kernel)
     if candidate.profile is not None and (candidate.profile.limiter or candidate.profile.hints):
         yield f"Limited by: {wording.limits(candidate.profile)}"
-        yield from (f"Hint: {wording.hint(hint)}" for hint in candidate.profile.hints)
+        yield from (f"Hint: {_hint(hint, candidate)}" for hint in candidate.profile.hints)
         yield from (finding.message for finding in candidate.profile.findings)
+
+
+def _hint(hint: Hint, candidate: Candidate) -> str:
+    """The line is of the kernel's file."""
+    told = wording.hint(hint)
+    return f"{Path(candidate.path).name} {told}" if hint.line and candidate.path else told
 
 
 def _finding(finding: Finding) -> Text:
