@@ -15,7 +15,7 @@ from cutesmith_agent.source.naming import is_in_package, kernel_module
 from cutesmith_agent.source.outline import class_nodes
 from cutesmith_agent.source.parsing import Source, decode, encode, parse
 from cutesmith_agent.source.unwritten import Unwritten, unwritten
-from cutesmith_agent.store.location import workspace_root
+from cutesmith_agent.store.location import real_path, workspace_root
 from cutesmith_agent.store.store import Store
 from cutesmith_evaluator.types import Finding, Task
 
@@ -82,7 +82,7 @@ def candidate_id(source: str) -> str:
 
 def read_subject(job: Job) -> Subject:
     """Raises UnusableError when the file cannot be read, has no such class, or does not say what the class computes."""
-    file = job.file.absolute()
+    file = real_path(job.file)
     on_disk = _bytes(file)
     try:
         text = decode(on_disk) if job.source is None else job.source
@@ -96,7 +96,7 @@ def read_subject(job: Job) -> Subject:
     except EditRefusedError as error:
         raise UnusableError(Finding("no-class", str(error), None, str(file))) from error
     stub = None if source.has_error else unwritten(source, job.task.qualname)  # else the worker names the place
-    workspace = Path(job.workspace).absolute()
+    workspace = real_path(job.workspace)
     root = workspace if file.is_relative_to(workspace) else workspace_root(file)
     return Subject(file, job.task.qualname, text, bare, on_disk, proved, is_in_package(file), root, stub)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from cutesmith_agent.store.location import real_path
 from cutesmith_server.changes import python_files, read_if_file
 from cutesmith_server.outlines import Outline, outline_of
 
@@ -24,9 +25,10 @@ class Adopted:
 
 def adopted_kernels(root: Path) -> Iterator[Adopted]:
     """By file. Files that Python could not read either are passed over."""
-    for path in sorted(python_files(root)):
-        data = read_if_file(path)
-        if _GUARD in data:
+    seen: set[Path] = set()
+    for path in map(real_path, sorted(python_files(root))):
+        if path not in seen and _GUARD in (data := read_if_file(path)):
+            seen.add(path)  # a link to it follows, perhaps
             yield from _of_file(path, data)
 
 

@@ -15,6 +15,7 @@ from cutesmith_agent.source.adoption import adopt_if_unchanged
 from cutesmith_agent.source.adoption import remove as remove_guard
 from cutesmith_agent.source.edits import Edit, EditRefusedError
 from cutesmith_agent.source.naming import is_in_package
+from cutesmith_agent.store.location import real_path
 from cutesmith_agent.subject import candidate_id
 from cutesmith_server.drift import content_id
 from cutesmith_server.outlines import Outline
@@ -27,13 +28,15 @@ _SEARCH_S = 2.0
 
 @dataclass(frozen=True)
 class Change:
-    """A module's edits, and its kernel file: to be written with `write`, deleted, or (neither) left alone."""
+    """A module's edits, and its kernel file: to be written with `write`, deleted, or (neither) left alone: `kept` says
+    why, where it is there."""
 
     module: Path
     edits: tuple[Edit, ...]
     kernel: Path
     write: str | None = None
     delete: bool = False
+    kept: str = ""
 
 
 def accepting(
@@ -56,32 +59,37 @@ def accepting(
 
 
 def removing(
-    module: Path, outline: Outline, qualname: str, *, is_used: Callable[[str], bool], is_ours: IsOurs
+    module: Path, outline: Outline, qualname: str, *, user_of: Callable[[str], str], is_ours: IsOurs
 ) -> Change:
-    """The kernel's file goes too, unless somebody changed it or another file uses it (`is_used`, by the kernel's name).
-    Raises EditRefusedError."""
+    """The kernel's file goes too, unless somebody changed it or another file uses it (`user_of`: which, by the kernel's
+    name). Raises EditRefusedError."""
     found = outline.named(qualname)
     if found is None or found.kernel is None:
         raise EditRefusedError(f"{qualname} has no CuTe kernel to remove.")
     edits = remove_guard(outline.source.text, qualname, found.kernel)
     path = module.with_name(f"{found.kernel}.py")
     present = content_id(path)
-    unmodified = present is not None and is_ours(present)
-    shared = any(other.kernel == found.kernel and other.qualname != qualname for other in outline.classes)
-    return Change(module, edits, path, delete=unmodified and not shared and not is_used(found.kernel))
+    if present is None:
+        return Change(module, edits, path)
+    others = (each.qualname for each in outline.classes if each.kernel == found.kernel and each.qualname != qualname)
+    if not is_ours(present):
+        return Change(module, edits, path, kept="it is not as CuteSmith wrote it")
+    user = next(others, "") or user_of(found.kernel)
+    return Change(module, edits, path, delete=not user, kept=f"{user} uses it" if user else "")
 
 
-def used_elsewhere(module: Path, root: Path, kernel: str) -> bool:
-    """Whether a Python file other than the module and the kernel names the kernel. Unsure is yes. It takes seconds
-    in a large project."""
+def user_elsewhere(module: Path, root: Path, kernel: str) -> str:
+    """A Python file other than the module and the kernel that names the kernel; "" where there is none. It takes
+    seconds in a large project, of which not all may be read."""
     deadline = time.monotonic() + _SEARCH_S
     word = kernel.encode()
-    for path in python_files(root if module.is_relative_to(root) else module.parent):
+    top = root if module.is_relative_to(root) else module.parent
+    for path in python_files(top):
         if time.monotonic() > deadline:
-            return True
-        if path not in (module, module.with_name(f"{kernel}.py")) and word in read_if_file(path):
-            return True
-    return False
+            return f"perhaps a file of {top}, which is too large to look through,"
+        if word in read_if_file(path) and real_path(path) not in (module, module.with_name(f"{kernel}.py")):
+            return str(path.relative_to(top))
+    return ""
 
 
 def python_files(root: Path) -> Iterator[Path]:

@@ -70,25 +70,29 @@ async def reject(studio: Studio, key: ClassKey) -> None:
 
 async def remove(studio: Studio, key: ClassKey) -> None:
     """Takes an accepted kernel out again. Raises RefusedError or EditRefusedError."""
-    from cutesmith_server.changes import removing, used_elsewhere
+    from cutesmith_server.changes import removing, user_elsewhere
     from cutesmith_server.records import is_ours
 
     found = studio.outline(key.path).named(key.qualname)
     looked_for = found.kernel if found and found.kernel else ""
-    used = bool(looked_for) and await asyncio.to_thread(
-        used_elsewhere, key.path, studio.folder_of(key.path), looked_for
-    )
+    user = ""
+    if looked_for:
+        user = await asyncio.to_thread(user_elsewhere, key.path, studio.folder_of(key.path), looked_for)
     ours = is_ours(key.path, key.qualname)
     outline = studio.outline(key.path)  # the user may have typed meanwhile
     change = removing(
-        key.path, outline, key.qualname, is_used=lambda kernel: used or kernel != looked_for, is_ours=ours
+        key.path,
+        outline,
+        key.qualname,
+        user_of=lambda kernel: user if kernel == looked_for else "perhaps another file",
+        is_ours=ours,
     )
     await _apply(studio, change, f"Remove the CuTe kernel of {key.qualname}")
     _forget_removed(studio, key)
     await studio.record(key, "removed")
     studio.tell(key)
-    if not change.delete and change.kernel.exists():
-        studio.client.say(f"{change.kernel.name} stays: it was changed since it was made, or another file uses it.")
+    if change.kept:
+        studio.client.say(f"{change.kernel.name} stays: {change.kept}.")
 
 
 def _forget_removed(studio: Studio, key: ClassKey) -> None:

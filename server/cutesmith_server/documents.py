@@ -64,28 +64,31 @@ class Document:
 
 
 class Documents:
-    """Open files by path. What is no file (untitled buffers, notebook cells) is left alone."""
+    """Open files, by the paths that name them: an editor may have a file and a link to it open side by side. What is no
+    file (untitled buffers, notebook cells) is left alone."""
 
     def __init__(self) -> None:
         self.encoding: Encoding = "utf-16"
-        self._by_path: dict[Path, Document] = {}
+        self._by_name: dict[Path, Document] = {}
 
     def open(self, item: types.TextDocumentItem) -> Document | None:
-        path = uris.to_path(item.uri)
-        if path is None:
+        name, path = uris.named_path(item.uri), uris.to_path(item.uri)
+        if name is None or path is None:
             return None
-        document = self._by_path[path] = Document(path, item, self.encoding)
+        self._by_name.pop(name, None)
+        document = self._by_name[name] = Document(path, item, self.encoding)
         return document
 
     def get(self, uri: str) -> Document | None:
-        path = uris.to_path(uri)
-        return self._by_path.get(path) if path is not None else None
+        name = uris.named_path(uri)
+        return self._by_name.get(name) if name is not None else None
 
     def at(self, path: Path) -> Document | None:
-        return self._by_path.get(path)
+        """The file's document; of several, the one that was opened last."""
+        return next((each for each in reversed(self._by_name.values()) if each.path == path), None)
 
     def close(self, document: Document) -> None:
-        self._by_path.pop(document.path, None)
+        self._by_name = {name: each for name, each in self._by_name.items() if each is not document}
 
     def __iter__(self) -> Iterator[Document]:
-        return iter(tuple(self._by_path.values()))
+        return iter(tuple(self._by_name.values()))

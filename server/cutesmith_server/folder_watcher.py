@@ -19,6 +19,8 @@ from watchdog.events import (
 )
 from watchdog.observers import Observer
 
+from cutesmith_agent.store.location import real_path
+
 log = logging.getLogger(__name__)
 
 _EVENTS: list[type[FileSystemEvent]] = [
@@ -57,4 +59,4 @@ class FolderWatcher(FileSystemEventHandler):
         """Runs in the observer's thread."""
         for name in {os.fsdecode(event.src_path), os.fsdecode(event.dest_path)}:
             if name.endswith(".py") and not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(self._on_change, Path(name))
+                self._loop.call_soon_threadsafe(self._on_change, real_path(name))

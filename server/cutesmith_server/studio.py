@@ -204,6 +204,8 @@ class Studio:
         self._refreshing.forget(document.path)
         self._outlines.forget(document)
         self._telling.diagnostics(document.uri, [])
+        if self.documents.at(document.path) is not None:  # open under another name, too
+            self.refresh(document.path)
 
     def watch_folders_with(self, watcher: FolderWatcher) -> None:
         self._watcher = watcher

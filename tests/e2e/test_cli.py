@@ -105,6 +105,29 @@ def test_accept_writes_what_the_editor_would_and_remove_takes_it_out(offered):
     assert cutesmith("accept", path, "--yes", "--json").json["kernel"] == accepted.json["kernel"]
 
 
+def test_through_a_link_a_command_is_about_the_file_itself(offered):
+    path, link = offered / "new_gelu.py", offered / "package" / "link.py"
+    link.parent.mkdir()
+    (link.parent / "__init__.py").touch()
+    link.symlink_to(Path("..") / path.name)
+    original = path.read_bytes()
+    assert cutesmith("accept", link, "--yes").status == 0
+    assert b"\nimport new_gelu_cute\n" in path.read_bytes()
+    assert not link.with_name("new_gelu_cute.py").exists()
+    assert [each["file"] for each in cutesmith("status", "--json", cwd=offered).json["classes"]] == [str(path)]
+    removals = cutesmith("uninstall", "--json", cwd=offered).json["removals"]
+    assert [(each["file"], each["kernel_file"]) for each in removals] == [(str(path), "deleted")]
+    removed = cutesmith("remove", path)
+    assert "new_gelu_cute.py deleted" in removed.stdout
+    assert path.read_bytes() == original
+
+
+def test_a_kernel_that_stays_is_said_to_be_in_use_and_by_whom(offered):
+    assert cutesmith("accept", offered / "new_gelu.py", "--yes").status == 0
+    (offered / "other.py").write_text("import new_gelu_cute\n")
+    assert "new_gelu_cute.py left as it is: other.py uses it" in cutesmith("remove", offered / "new_gelu.py").stdout
+
+
 def test_status_of_a_project_lists_kernels_on_offer_and_those_decided_on(offered):
     (ready,) = cutesmith("status", "--json", cwd=offered).json["classes"]
     assert (ready["class"], ready["state"]) == ("NewGELU", "compiled")

@@ -237,3 +237,22 @@ async def test_a_kernel_on_offer_outlives_the_editor(offered):
         uri = session.open(path)
         await session.state("compiled")
         assert await session.lenses(uri) == ["compiled, not validated", "Review", "Accept", "Reject"]
+
+
+async def test_through_a_link_the_open_document_is_edited_and_the_kernel_lies_beside_the_file(offered):
+    path, link = offered / "new_gelu.py", offered / "package" / "link.py"
+    link.parent.mkdir()
+    (link.parent / "__init__.py").touch()
+    link.symlink_to(Path("..") / path.name)
+    original = path.read_text()
+    async with editor(offered, options=TRUSTED) as session:
+        session.answers = {"never run": "Accept"}
+        beside, uri = session.open(path), await opened(session, link)
+        assert await session.run("accept", uri, CLASS)
+        assert "\nimport new_gelu_cute\n" in session.documents[uri].text
+        assert session.documents[beside].text == original
+        assert (offered / "new_gelu_cute.py").exists()
+        assert not link.with_name("new_gelu_cute.py").exists()
+        assert await session.run("remove", uri, CLASS)
+        assert session.documents[uri].text == original
+        assert not (offered / "new_gelu_cute.py").exists()

@@ -28,6 +28,11 @@ def file_key(file: str | Path) -> str:
     return os.path.realpath(file)
 
 
+def real_path(file: str | Path) -> Path:
+    """The file itself, absolute: a kernel lies beside it, and is imported as it needs, whatever link names it."""
+    return Path(file_key(file))
+
+
 def project_folder(root: Path) -> Path:
     """The store's folder in the project, made if need be. Raises OSError where it cannot be written."""
     folder = root / ".cutesmith"

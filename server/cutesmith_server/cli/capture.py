@@ -19,7 +19,7 @@ from typing import Any
 import cutesmith_evaluator.recording as recording
 from cutesmith_agent.recorded import read_recorded
 from cutesmith_agent.store.captures import Capture
-from cutesmith_agent.store.location import workspace_root
+from cutesmith_agent.store.location import real_path, workspace_root
 from cutesmith_agent.store.opening import open_store
 from cutesmith_server import wording
 from cutesmith_server.cli.jobs import interpreter
@@ -93,7 +93,7 @@ def _keep(captures: tuple[Capture, ...]) -> None:
     """In the store of each class's own project."""
     by_root: dict[Path, list[Capture]] = defaultdict(list)
     for each in captures:
-        by_root[workspace_root(Path(each.file))].append(each)
+        by_root[workspace_root(real_path(each.file))].append(each)
     for root, found in by_root.items():
         try:
             with open_store(root).store as store:

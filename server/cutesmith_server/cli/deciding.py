@@ -15,7 +15,7 @@ from cutesmith_agent.source.parsing import encode
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_agent.subject import candidate_id
 from cutesmith_server import wording
-from cutesmith_server.changes import Change, accepting, removing, used_elsewhere
+from cutesmith_server.changes import Change, accepting, removing, user_elsewhere
 from cutesmith_server.cli.output import console, print_json
 from cutesmith_server.cli.target import Target, read_target
 from cutesmith_server.errors import RefusedError
@@ -74,8 +74,8 @@ def remove(options: argparse.Namespace) -> int:
     target = read_target(options.target)
     try:
         ours = is_ours(target.path, target.qualname)
-        used = partial(used_elsewhere, target.path, workspace_root(target.path))
-        change = removing(target.path, target.outline, target.qualname, is_used=used, is_ours=ours)
+        used = partial(user_elsewhere, target.path, workspace_root(target.path))
+        change = removing(target.path, target.outline, target.qualname, user_of=used, is_ours=ours)
     except EditRefusedError as refusal:
         raise RefusedError(str(refusal)) from None
     patch = write_change(target, change)
@@ -197,4 +197,4 @@ def _kernel_note(change: Change) -> str:
         return f" ({change.kernel.name} written)"
     if change.delete:
         return f" ({change.kernel.name} deleted)"
-    return f" ({change.kernel.name} left as it is)"
+    return f" ({change.kernel.name} left as it is: {change.kept})" if change.kept else ""

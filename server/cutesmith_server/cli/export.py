@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cutesmith_agent.store.location import workspace_root
+from cutesmith_agent.store.location import real_path, workspace_root
 from cutesmith_agent.store.opening import open_store
 from cutesmith_agent.trajectories import trajectories
 from cutesmith_server.cli.target import read_file
@@ -19,7 +19,7 @@ from cutesmith_server.records import STORE_ERRORS
 
 def export(options: argparse.Namespace) -> int:
     name, _, qualname = (options.target or "").partition("::")
-    file = Path(name).absolute() if name else None
+    file = real_path(name) if name else None
     if file is not None:
         read_file(file)
     root = workspace_root(file or Path.cwd() / "any")

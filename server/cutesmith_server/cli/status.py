@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from cutesmith_agent.store.location import workspace_root
+from cutesmith_agent.store.location import real_path, workspace_root
 from cutesmith_server import wording
 from cutesmith_server.cli.output import console, from_here, print_json
 from cutesmith_server.cli.target import read_file
@@ -34,7 +34,7 @@ class ClassStatus:
 
 
 def status(options: argparse.Namespace) -> int:
-    found = _of_file(options.file.absolute()) if options.file else list(_of_project())
+    found = _of_file(real_path(options.file)) if options.file else list(_of_project())
     if options.json:
         print_json({"classes": [{"class": each.class_name, **_without_name(each)} for each in found]})
         return 0

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from cutesmith_agent.store.location import real_path
+from cutesmith_server.cli.output import from_here
 from cutesmith_server.errors import RefusedError
 from cutesmith_server.outlines import Outline, outline_of
 
@@ -15,7 +17,7 @@ from cutesmith_server.outlines import Outline, outline_of
 class Target:
     """A class of a file that exists, with the file's bytes and outline as they were read."""
 
-    path: Path  # absolute
+    path: Path  # absolute, no link
     qualname: str
     data: bytes
     outline: Outline
@@ -30,7 +32,7 @@ class Target:
 def read_target(text: str) -> Target:
     """Raises RefusedError (exit 2) when there is no such file, or it does not say which class is meant."""
     name, _, qualname = text.partition("::")
-    path = Path(name).absolute()
+    path = real_path(name)
     data, outline = read_file(path)
     if qualname:
         _require_class(path, qualname, data, outline)
@@ -99,5 +101,5 @@ def _only_class(path: Path, data: bytes, outline: Outline) -> str:
     if not names:
         _require_syntax(path, data)
         raise RefusedError(f"{path} has no nn.Module class with a forward: name a file that has one.", exit=2)
-    choices = ", ".join(f"{path.name}::{name}" for name in names)
+    choices = ", ".join(f"{from_here(path)}::{name}" for name in names)
     raise RefusedError(f"{path} has several modules: name one of {choices}.", exit=2)

@@ -11,7 +11,7 @@ from pathlib import Path
 from cutesmith_agent.source.edits import EditRefusedError, apply_edits, unified_diff
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_server.adopted import Adopted, adopted_kernels
-from cutesmith_server.changes import Change, removing, used_elsewhere
+from cutesmith_server.changes import Change, removing, user_elsewhere
 from cutesmith_server.cli.deciding import note_decision, write_change
 from cutesmith_server.cli.output import console, from_here, print_json
 from cutesmith_server.cli.target import Target, read_file
@@ -50,8 +50,8 @@ def _removal(adopted: Adopted, root: Path, *, carry_out: bool) -> Removal:
         data, outline = read_file(adopted.path)
         target = Target(adopted.path, adopted.qualname, data, outline)
         ours = is_ours(adopted.path, adopted.qualname)
-        used = partial(used_elsewhere, adopted.path, root)
-        change = removing(adopted.path, outline, adopted.qualname, is_used=used, is_ours=ours)
+        used = partial(user_elsewhere, adopted.path, root)
+        change = removing(adopted.path, outline, adopted.qualname, user_of=used, is_ours=ours)
         patch = write_change(target, change) if carry_out else _patch(target, change)
     except (EditRefusedError, RefusedError) as refusal:
         return Removal(str(adopted.path), adopted.qualname, str(adopted.kernel), "kept", "", str(refusal))
