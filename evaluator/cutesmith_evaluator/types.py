@@ -83,12 +83,14 @@ class Guard:
     """A Python value the trace read: the graph holds only while it is unchanged.
 
     A function or class is "module:qualname" (its `__module__` and `__qualname__`); a dtype is guarded by its
-    `__repr__()`, an enum member by its `name`, a submodule by its class's `__qualname__`.
+    `__repr__()`, an enum member by its `name`, a method by its class's `__qualname__`, a submodule by its
+    `__class__` where that is one of torch.nn's ("torch.nn:LayerNorm"), else by its class's `__qualname__`.
     """
 
     value: Arg
     path: str | None = None  # Python after `module.`: "eps", "norm.eps", "layers[0].alpha", "training"
     position: int | None = None  # non-tensor argument of forward
+    same_as: str | None = None  # the path of another submodule, parameter or buffer that is the same object
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from torch import nn
 
 from cutesmith_evaluator.types import Graph, Inspection, Task
 from cutesmith_evaluator.worker.reference import load_reference
@@ -48,6 +49,7 @@ def test_attributes_that_forward_reads(inspect_source: Inspect):
         "kind.__repr__()": "torch.float16",
         "flag": True,
         "SCALE": 3.0,
+        "__class__.__qualname__": "Model",  # helper may be another in a subclass
     }
 
 
@@ -72,12 +74,14 @@ def test_submodules_are_guarded_by_class_and_settings(inspect_source: Inspect):
             "def get_inputs(): return [torch.ones(2, 4)]\n"
         )
     )
-    assert guards["norm.__class__.__qualname__"] == "LayerNorm"
+    assert guards["norm.__class__"] == "torch.nn:LayerNorm"
+    assert guards["_modules.__len__()"] == 2
+    assert guards["act._modules.__len__()"] == 1
     assert guards["norm.eps"] == 1e-5
     assert guards["norm.normalized_shape"] == (4,)
     assert guards["norm.weight"] is None
     assert "norm.weight" in guards
-    assert guards["act[0].__class__.__qualname__"] == "ELU"
+    assert guards["act[0].__class__"] == "torch.nn:ELU"
     assert guards["act[0].alpha"] == 0.5
 
 
@@ -120,8 +124,11 @@ def test_guards_and_state_are_python_after_the_module(inspect_source: Inspect, t
     paths = {guard.path: guard.value for guard in graph.guards}
     for path, value in paths.items():
         found = eval(f"module.{path}", {"module": module})
-        named = f"{found.__module__}:{found.__qualname__}" if isinstance(value, str) and ":" in value else found
-        assert named == value
+        if path.endswith("__class__"):
+            found = f"torch.nn:{found.__name__}" if getattr(nn, found.__name__) is found else found
+        elif isinstance(value, str) and ":" in value:
+            found = f"{found.__module__}:{found.__qualname__}"
+        assert found == value
     assert "more[0][0].weight" in {each.path for each in graph.inputs}
     assert paths["more[0][1].approximate"] == "tanh"
     assert paths["get_submodule('odd.a-b').negative_slope"] == 0.2
@@ -183,3 +190,42 @@ def test_dynamic_dims(inspect_source: Inspect, expression: str, inputs: str, gro
         )
     )
     assert sorted(map(sorted, graph.dynamic_dims)) == sorted(map(sorted, groups))
+
+
+def test_what_goes_by_two_names_is_guarded_as_one(inspect_source: Inspect):
+    graph = graph_of(
+        inspect_source(
+            "class Part(nn.Module):\n"
+            "    def __init__(self): super().__init__(); self.norm = nn.LayerNorm(4)\n"
+            "    def forward(self, x): return self.norm(x)\n"
+            "class Model(nn.Module):\n"
+            "    def __init__(self):\n"
+            "        super().__init__()\n"
+            "        self.first = Part(); self.parts = nn.ModuleList([self.first, Part()])\n"
+            "        self.a = nn.Parameter(torch.ones(4)); self.b = self.a\n"
+            "    def forward(self, x): return self.parts[0](self.first(x)) * self.a * self.b\n"
+            "def get_inputs(): return [torch.ones(2, 4)]\n"
+        )
+    )
+    ties = {(guard.path, guard.same_as) for guard in graph.guards if guard.same_as}
+    assert ties == {("parts[0]", "first"), ("b", "a")}
+
+
+def test_a_class_that_calls_its_own_methods_is_guarded(inspect_source: Inspect):
+    body = (
+        "class Base(nn.Module):\n    def helper(self, x): return x * 2\n    def forward(self, x): return {}\n"
+        "class Model(Base):\n    pass\n"
+        "def get_inputs(): return [torch.ones(2)]\n"
+    )
+    assert guards_of(inspect_source(body.format("self.helper(x)"))) == {"__class__.__qualname__": "Model"}
+    assert guards_of(inspect_source(body.format("x * 2"))) == {}
+
+
+def test_an_attribute_that_is_not_there_cannot_be_guarded(inspect_source: Inspect):
+    inspection = inspect_source(
+        "class Model(nn.Module):\n"
+        "    def forward(self, x): return x * self.scale if hasattr(self, 'scale') else x + 1\n"
+        "def get_inputs(): return [torch.ones(2)]\n"
+    )
+    assert inspection.graph is None
+    assert "reads self.scale, an attribute that is not there" in inspection.findings[0].message

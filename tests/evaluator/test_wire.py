@@ -107,7 +107,12 @@ def test_types_of_numbers_survive():
 
 
 def test_references_are_marked():
-    assert encode(Guard((Ref("x", 2),))) == {"value": [{"ref": "x", "index": 2}], "path": None, "position": None}
+    assert encode(Guard((Ref("x", 2),))) == {
+        "value": [{"ref": "x", "index": 2}],
+        "path": None,
+        "position": None,
+        "same_as": None,
+    }
 
 
 def test_compilations():

@@ -6,12 +6,13 @@ from cutesmith_evaluator.types import GraphInput, Guard, Inspection, TensorSpec
 
 from .accesses import Tensors
 from .contract import Unsupported
-from .held import NOTHING_HELD, Held, submodules
+from .held import HOOKS, NOTHING_HELD, Held, called, submodules
 from .layout import Shapes
 from .lowering import Program
 from .text import number
 
 CODE_WIDTH = 105  # of a line, before its indentation
+_COUNT = ".__len__()"
 
 
 def arguments_of(inspection: Inspection) -> str:
@@ -51,6 +52,8 @@ def conditions(
         'if torch.is_autocast_enabled("cuda"):',
         '    return "autocast is on: it would choose other dtypes"',
         *_TF32 * is_as_tf32,
+        "if torch.jit.is_tracing():",
+        '    return "TorchScript traces the call, and would not see the kernel"',
         f"if not _capable({first}.get_device()):",
         f'    return "the device is older than sm_{least[0]}{least[1]}"',
         "return None",
@@ -65,7 +68,7 @@ def conditions(
             f"def supports(module{arguments_of(inspection)}):",
             '    """Whether the kernel computes what the module would, for these inputs, here and now."""',
             f"    return explain(module{arguments_of(inspection)}) is None",
-            *_NAMED * any(_is_name(guard.value) for guard in program.graph.guards),
+            *_NAMED * any(_is_name(guard.value) and not _is_class(guard) for guard in program.graph.guards),
             *_capable(least),
             *_ALLOWED * is_as_tf32,
         )
@@ -113,7 +116,11 @@ _NAMED = (
 
 def _state(program: Program, inspection: Inspection, tensors: Tensors) -> list[str]:
     """What the module holds: tensors get local names, values baked into the kernel are compared."""
-    paths = [i.path for i in tensors.inputs if i.path] + [guard.path for guard in program.graph.guards if guard.path]
+    hooked = called(program.graph)
+    paths = [i.path for i in tensors.inputs if i.path] + [
+        guard.path.removesuffix(_COUNT) for guard in program.graph.guards if guard.path
+    ]
+    paths += [f"{path}.{hooks}" for path in hooked for hooks in HOOKS]
     held = Held.of(paths, (*inspection.parameters, *tensors.names.values()), submodules(program.graph))
     reads = [
         f"{tensors.names[i.name]} = {written(inspection, i, held)}"
@@ -121,7 +128,7 @@ def _state(program: Program, inspection: Inspection, tensors: Tensors) -> list[s
         if written(inspection, i) != tensors.names[i.name]
     ]
     guards = [line for guard in program.graph.guards for line in _guard(guard, inspection, held)]
-    lines = [*held.bindings(), *reads, *guards]
+    lines = [*held.bindings(), *reads, *guards, *(line for path in hooked for line in _hooks(path, held))]
     if not lines:
         return []
     return [
@@ -159,10 +166,31 @@ def _is_name(value: object) -> bool:
     return isinstance(value, str) and ":" in value
 
 
+def _hooks(path: str, held: Held) -> list[str]:
+    """The kernel does not call a submodule, so neither what hooks on it do."""
+    tests = " or ".join(held.written(f"{path}.{hooks}") for hooks in HOOKS)
+    return [f"if {tests}:", f"    return {f'module.{path} has hooks, which the kernel would bypass'!r}"]
+
+
+def _is_class(guard: Guard) -> bool:
+    return (guard.path or "").endswith("__class__")
+
+
 def _guard(guard: Guard, inspection: Inspection, held: Held) -> list[str]:
     """A Python value the kernel has baked in."""
+    if guard.same_as is not None:
+        test = f"{held.written(guard.path or '')} is not {held.written(guard.same_as)}"
+        return [f"if {test}:", f"    return {f'module.{guard.path} is not module.{guard.same_as}'!r}"]
+    if _is_class(guard):
+        name = f"torch.nn.{str(guard.value).partition(':')[2]}"
+        test = f"{held.written(guard.path or '')} is not {name}"
+        part = (guard.path or "").removesuffix(".__class__")
+        return [f"if {test}:", f"    return {f'module.{part} is not a {name}'!r}"]
     if guard.position is not None:
         named = place = inspection.parameters[guard.position]
+    elif (guard.path or "").endswith(_COUNT):
+        counted = (guard.path or "").removesuffix(_COUNT)
+        named, place = f"len(module.{counted})", f"len({held.written(counted)})"
     else:
         named, place = f"module.{guard.path}", held.written(guard.path or "")
     value = guard.value

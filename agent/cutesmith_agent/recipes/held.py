@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cutesmith_evaluator.types import Graph, GraphInput
+from cutesmith_evaluator.types import Graph, GraphInput, Guard
 
 from .text import identifier
 
-_CLASS = ".__class__.__qualname__"
+_CLASSES = (".__class__.__qualname__", ".__class__")
+CONTAINERS = ("torch.nn:ModuleList", "torch.nn:ModuleDict", "torch.nn:ParameterList", "torch.nn:ParameterDict")
+HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _LEAF = re.compile(r"\.(__class__\.__qualname__|\w+)$")
 _DICTIONARIES = {"parameter": "_parameters", "buffer": "_buffers"}
 
@@ -72,8 +74,17 @@ NOTHING_HELD = Held({})
 
 def submodules(graph: Graph) -> frozenset[str]:
     """The paths that the trace has found to be submodules: these are guarded by their class."""
-    paths = (guard.path for guard in graph.guards if guard.path)
-    return frozenset(path.removesuffix(_CLASS) for path in paths if path.endswith(_CLASS))
+    return frozenset(filter(None, map(_submodule, graph.guards)))
+
+
+def called(graph: Graph) -> tuple[str, ...]:
+    """The submodules that have a forward, which hooks can surround."""
+    return tuple(path for guard in graph.guards if guard.value not in CONTAINERS and (path := _submodule(guard)))
+
+
+def _submodule(guard: Guard) -> str:
+    path = guard.path or ""
+    return next((path.removesuffix(end) for end in _CLASSES if path.endswith(end)), "")
 
 
 def _holder(path: str) -> str:

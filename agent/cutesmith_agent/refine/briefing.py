@@ -106,4 +106,4 @@ def _arg(value: object) -> str:
 def _guards(graph: Graph) -> Iterator[str]:
     for guard in graph.guards:
         where = f"module.{guard.path}" if guard.path is not None else f"argument {guard.position}"
-        yield f"{where} == {_arg(guard.value)}"
+        yield f"{where} is module.{guard.same_as}" if guard.same_as else f"{where} == {_arg(guard.value)}"

@@ -27,16 +27,20 @@ class Watch:
 
     reading: bool = False
     values: dict[str, Arg] = field(default_factory=dict)
+    ties: dict[str, str] = field(default_factory=dict)  # path → that of the same object
     unguardable: dict[str, str] = field(default_factory=dict)  # path → what it is
     written: dict[str, int] = field(default_factory=dict)  # path → line
 
     def guards(self) -> tuple[Guard, ...]:
-        return tuple(Guard(value, path=path) for path, value in sorted(self.values.items()))
+        values = (Guard(value, path=path) for path, value in sorted(self.values.items()))
+        return (*values, *(Guard(None, path=path, same_as=first) for path, first in sorted(self.ties.items())))
 
     def note_read(self, path: str, value: object) -> None:
-        if isinstance(value, torch.Tensor | nn.Module | MethodType | ModuleType):
+        if isinstance(value, torch.Tensor | nn.Module | ModuleType):
             return
-        if is_plain(value):
+        if isinstance(value, MethodType):
+            self._note_method(path, value)
+        elif is_plain(value):
             self.values[path] = value  # pyright: ignore[reportArgumentType]
         elif isinstance(value, enum.Enum):
             self.values[f"{path}.name"] = value.name
@@ -47,10 +51,15 @@ class Watch:
         elif not _watch_object(value, path, self):
             self.unguardable[path] = f"a {type(value).__name__}"
 
+    def _note_method(self, path: str, method: MethodType) -> None:
+        """A subclass may have another: its class is guarded, as submodules' are anyhow. Torch's own come with these."""
+        if path.isidentifier() and not (getattr(method.__func__, "__module__", None) or "").startswith("torch."):
+            self.values["__class__.__qualname__"] = type(method.__self__).__qualname__
+
 
 def watch_module(module: nn.Module) -> Watch:
     """Notes reads of `module` and its submodules from now on; the module is not usable for anything else afterwards."""
-    watch = Watch(values=_structure(module))
+    watch = Watch(values=_structure(module), ties=_ties(module))
     for path, part in module.named_modules():
         if not _watch_object(part, attribute_expression(path), watch):
             watch.unguardable[path or "__class__"] = f"a {type(part).__name__}"
@@ -68,16 +77,45 @@ def is_plain(value: object) -> bool:
 
 
 def _structure(module: nn.Module) -> dict[str, Arg]:
-    """Classes of the submodules and parameters that are absent: what other constructor arguments would change."""
+    """Classes of the submodules, how many there are of each module's, and parameters that are absent: what other
+    constructor arguments would change."""
     found: dict[str, Arg] = {}
     for name, part in module.named_modules():
         path = attribute_expression(name)
         prefix = f"{path}." if path else ""
         if path:
-            found[f"{path}.__class__.__qualname__"] = type(part).__qualname__
+            found |= _class_of(path, type(part))
+        if part._modules:
+            found[f"{prefix}_modules.__len__()"] = len(part._modules)
         absent = [key for state in (part._parameters, part._buffers) for key, value in state.items() if value is None]
         found |= dict.fromkeys((prefix + key for key in absent), None)
     return found
+
+
+def _class_of(path: str, cls: type) -> dict[str, Arg]:
+    if getattr(nn, cls.__name__, None) is cls:
+        return {f"{path}.__class__": f"torch.nn:{cls.__name__}"}
+    return {f"{path}.__class__.__qualname__": cls.__qualname__}
+
+
+def _ties(module: nn.Module) -> dict[str, str]:
+    """Submodules, parameters and buffers that go by more than one name: others of the class may have two of them."""
+    first: dict[int, str] = {}
+    ties: dict[str, str] = {}
+    tied: list[str] = []
+    for name, part in module.named_modules(remove_duplicate=False):
+        if name.startswith(tuple(f"{other}." for other in tied)):
+            continue
+        path = attribute_expression(name)
+        if first.setdefault(id(part), path) != path:
+            ties[path] = first[id(part)]
+            tied.append(name)
+            continue
+        for key, value in (*part._parameters.items(), *part._buffers.items()):
+            own = attribute_expression(f"{name}.{key}" if name else key)
+            if value is not None and first.setdefault(id(value), own) != own:
+                ties[own] = first[id(value)]
+    return ties
 
 
 def _qualified_name(value: object) -> str | None:
@@ -110,6 +148,14 @@ def _watched_class(cls: Any, path: str, watch: Watch) -> type:
             watch.note_read(prefix + name, value)
         return value
 
+    def __getattr__(self: Any, name: str) -> Any:  # noqa: N807
+        try:
+            return cls.__getattr__(self, name)
+        except AttributeError:
+            if watch.reading and _is_users(sys._getframe(1)):
+                watch.unguardable[prefix + name] = "an attribute that is not there"
+            raise
+
     def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807
         if watch.reading and _is_forward(frame := sys._getframe(1)):
             watch.written[prefix + name] = frame.f_lineno
@@ -122,6 +168,7 @@ def _watched_class(cls: Any, path: str, watch: Watch) -> type:
         "__qualname__": cls.__qualname__,
         "__slots__": (),
         "_cutesmith_watch": watch,
+        **({"__getattr__": __getattr__} if hasattr(cls, "__getattr__") else {}),
     }
     return type(cls)(cls.__name__, (cls,), namespace)
 
@@ -132,3 +179,7 @@ def _is_forward(frame: Any) -> bool:
     if name.startswith("torch.nn.modules."):
         return name != "torch.nn.modules.module"
     return not name.startswith(("torch.", "cutesmith_evaluator."))
+
+
+def _is_users(frame: Any) -> bool:
+    return not frame.f_globals.get("__name__", "").startswith(("torch.", "cutesmith_evaluator."))

@@ -64,6 +64,13 @@ def configured(sources: Callable[[str], str], tmp_path_factory: pytest.TempPathF
         (lambda m: m.layers.__delitem__(0), "not put together"),
         (lambda m: setattr(m, "layers", None), "not put together"),
         (lambda m: m.layers.__setitem__(0, torch.nn.Identity()), "not put together"),
+        (lambda m: m.layers.append(torch.nn.LayerNorm(256)), "len(module.layers._modules) is not 1"),
+        (lambda m: m.layers[0].register_forward_hook(lambda *args: None), "module.layers[0] has hooks"),
+        (lambda m: m.layers[0].register_forward_pre_hook(lambda *args: None), "module.layers[0] has hooks"),
+        (
+            lambda m: m.layers.__setitem__(0, _load(MODULES).OwnNorm(256)),
+            "module.layers[0] is not a torch.nn.LayerNorm",
+        ),
         (
             lambda m: register_parametrization(m.layers[0], "weight", torch.nn.Identity()),
             "not put together",
