@@ -89,9 +89,10 @@ def all_units() -> list[Unit]:
 
 
 def run(units: Sequence[Unit], lines: Path, device: str, end: float) -> None:
+    parent = multiprocessing.parent_process()
     with Worker(Path(sys.executable)) as worker:
         for unit in units:
-            if time.monotonic() >= end:
+            if time.monotonic() >= end or not (parent and parent.is_alive()):
                 return
             with tempfile.TemporaryDirectory(prefix="cutesmith-sizes-") as work:
                 append_line(
