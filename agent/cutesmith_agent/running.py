@@ -17,6 +17,7 @@ from cutesmith_agent.checking import check, file_digest
 from cutesmith_agent.describe.making import Describe, describer
 from cutesmith_agent.describe.standing import standing
 from cutesmith_agent.evaluator import Evaluator
+from cutesmith_agent.imported import hashes
 from cutesmith_agent.job import Job
 from cutesmith_agent.journal import Emit, Journal
 from cutesmith_agent.llm.access import Granted, Models, Withheld, access, editor_access
@@ -179,6 +180,7 @@ def _on_bench(job: Job, subject: Subject, bench: Bench, makers: Makers) -> Repor
     if inspection.graph is None:
         raise UnusableError(*map(bench.mirror.in_users_tree, inspection.findings))
     bench = replace(bench, graph=inspection.graph)
+    bench.journal.store.note_imported(bench.journal.job, hashes(inspection.imported))
     if job.kind == "check":
         return check(bench, subject, inspection, [Path(each).absolute() for each in job.candidates])
     if job.kind == "revalidate":

@@ -84,8 +84,7 @@ class Guard:
 
     A function or class is "module:qualname" (its `__module__` and `__qualname__`); a dtype is guarded by its
     `__repr__()`, an enum member by its `name`, a method by its class's `__qualname__`, a submodule by its
-    `__class__` where that is one of torch.nn's ("torch.nn:LayerNorm"), else by its class's `__qualname__`.
-    """
+    `__class__` where that is one of torch.nn's ("torch.nn:LayerNorm"), else by its class's `__qualname__`."""
 
     value: Arg
     path: str | None = None  # Python after `module.`: "eps", "norm.eps", "layers[0].alpha", "training"
@@ -121,8 +120,7 @@ class Graph:
     """A module's eval-mode forward as aten ops, at the shapes of its example inputs.
 
     `dynamic_dims`: groups of (argument position, dimension) that may change together without changing any op or
-    scalar of the graph (each was retraced at another size).
-    """
+    scalar of the graph (each was retraced at another size)."""
 
     inputs: tuple[GraphInput, ...]
     nodes: tuple[Node, ...]
@@ -141,6 +139,7 @@ class Inspection:
     graph: Graph | None
     parameters: tuple[str, ...]  # names of forward's parameters, without self
     findings: tuple[Finding, ...] = ()
+    imported: tuple[str, ...] = ()  # absolute paths: the project's files that the task's file imports, no kernels
 
 
 @dataclass(frozen=True)
@@ -174,8 +173,7 @@ class ErrorPair:
 class ErrorFigures:
     """The check that comes nearest to the bound for *kept*, or breaks it most.
 
-    `candidate`, `eager` and `ratio` are of the figure (rms or max) that is worse.
-    """
+    `candidate`, `eager` and `ratio` are of the figure (rms or max) that is worse."""
 
     candidate: float
     eager: float
@@ -301,8 +299,7 @@ class Claim:
 class Confirmation:
     """What a process that never has the candidate says of results that another one with it handed over.
 
-    `ok` None: nothing can be said, and a finding says why.
-    """
+    `ok` None: nothing can be said, and a finding says why."""
 
     ok: bool | None
     checks: tuple[str, ...] = ()  # in words: "fresh inputs: 65536 of 65536 elements"

@@ -11,10 +11,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Background:
-    """`moved`: one sentence on what is another than the accepted kernel was proved with, or ""."""
+    """`moved`: one sentence on what is another than the accepted kernel was proved with, or "". `imports_changed`: the
+    same of a file that the class's file imports; `imported`: all of these."""
 
     capture: Capture | None = None
     moved: str = ""
+    imports_changed: str = ""
+    imported: frozenset[str] = frozenset()
 
 
 NOTHING = Background()

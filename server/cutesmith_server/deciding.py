@@ -125,7 +125,7 @@ def _on_offer(studio: Studio, key: ClassKey) -> Outcome:
         raise RefusedError(f"A kernel for {key.qualname} is being made: wait for it or cancel it, then accept.")
     if session.is_paused:
         raise RefusedError(f"A job on {key.qualname} is paused: resume it or cancel it, then accept.")
-    if session.changed_outside:
+    if session.changed_outside or session.imports_changed:
         raise RefusedError(studio.view(key).message)
     return outcome
 

@@ -44,6 +44,7 @@ class JobEvents:
             studio.pending.forget(key)
         if isinstance(event, Done):
             studio.spent.add(event.report)
+            studio.look_up(key.path)
         view = studio.view(key)
         studio.bars.end(key, view.message or view.state)
         self._note_validated(key, view)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from cutesmith_agent.imported import changed_file
 from cutesmith_agent.store.captures import Capture
 from cutesmith_agent.store.location import workspace_root
 from cutesmith_agent.store.opening import open_store
@@ -22,6 +23,7 @@ from cutesmith_server.surroundings import Surroundings, drifted
 
 log = logging.getLogger(__name__)
 
+_AGAIN = "cutesmith check --all proves it again."
 IsOurs = Callable[[str], bool]  # of a candidate id: was a file of this content made for the class?
 
 
@@ -51,12 +53,20 @@ class Record:
     def accepted(self) -> Decision | None:
         return self.decision if self.decision is not None and self.decision.decision == "accepted" else None
 
+    @property
+    def imports_changed(self) -> str:
+        """One sentence where a file that the accepted kernel's class uses is not what it was at the proof, or ""."""
+        changed = changed_file(self.proved.imported) if self.accepted and self.proved else None
+        return (
+            f"{changed.name}, which its file imports, has changed since its kernel was proved. {_AGAIN}"
+            if changed
+            else ""
+        )
+
     def moved(self, here: Surroundings) -> str:
         """One sentence on what an accepted kernel was proved with and is not here any more, or ""."""
         changed = drifted(self.proved.environment, here) if self.accepted and self.proved else ""
-        return (
-            f"Its kernel was not proved with what is here: {changed}. cutesmith check --all does it." if changed else ""
-        )
+        return f"Its kernel was not proved with what is here: {changed}. {_AGAIN}" if changed else ""
 
 
 def read_records(file: Path, qualnames: Iterable[str]) -> dict[str, Record]:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cutesmith_agent.imported import changed_file
 from cutesmith_server import sessions
 from cutesmith_server.background import Background
 from cutesmith_server.jobs import ClassKey
 from cutesmith_server.sessions import Session
 
 if TYPE_CHECKING:
+    from cutesmith_agent.store.rows import FinishedJob
     from cutesmith_server.documents import Document
     from cutesmith_server.records import Record
     from cutesmith_server.studio import Studio
+    from cutesmith_server.surroundings import Surroundings
 
 log = logging.getLogger(__name__)
 
@@ -44,20 +48,20 @@ class Restoring:
         records = await self._records(document.path, names)
         for name, record in records.items():
             key = ClassKey(document.path, name)
-            self._studio.learn(key, Background(record.capture, record.moved(here)))
+            self._studio.learn(key, _background(record, here))
             self._take(key, record)
         self._take_interrupted(document, names)
         self._studio.refresh(document.path)
 
     async def _records(self, path: Path, names: list[str]) -> dict[str, Record]:
         """Read again where the user decided on something meanwhile: the store may not have had it yet."""
-        from cutesmith_server.records import STORE_ERRORS, read_records
+        from cutesmith_server.records import STORE_ERRORS
 
         while True:
             decisions = self._studio.decisions
             try:
                 async with self._studio.at_the_store:
-                    records = await asyncio.to_thread(read_records, path, names)
+                    records = await asyncio.to_thread(_read, path, names)
             except STORE_ERRORS as error:
                 log.warning("cannot read what is stored about %s: %s", path, error)
                 return {}
@@ -84,6 +88,15 @@ class Restoring:
                 studio.sessions[key] = found
         elif record.decided is not None and session.decided is None:
             studio.sessions[key] = sessions.decided(session, record.decided)
+        self._take_imports(key, job)
+
+    def _take_imports(self, key: ClassKey, job: FinishedJob) -> None:
+        """Whether what the class's file imports is still what that job's kernel was proved with."""
+        session = self._studio.sessions.get(key)
+        if session is not None and session.outcome is not None and session.outcome.ended >= job.ended:
+            changed = changed_file(job.imported)
+            name = changed.name if changed is not None else ""
+            self._studio.sessions[key] = replace(session, imports_changed=name)
 
     def _take_decision(self, key: ClassKey, record: Record) -> None:
         if record.accepted is not None:
@@ -102,3 +115,19 @@ class Restoring:
                 studio.sessions[key] = sessions.paused(studio.sessions.get(key, Session()))
             else:
                 studio.pending.forget(key)
+
+
+def _read(path: Path, names: list[str]) -> dict[str, Record]:
+    """With the files read that the classes' file imports: from then on it is enough to look at their stamps."""
+    from cutesmith_server.records import read_records
+
+    records = read_records(path, names)
+    for record in records.values():
+        _ = record.imports_changed, changed_file(record.job.imported if record.job else {})
+    return records
+
+
+def _background(record: Record, here: Surroundings) -> Background:
+    proofs = (record.proved, record.job)
+    imported = frozenset(file for proof in proofs if proof is not None for file in proof.imported)
+    return Background(record.capture, record.moved(here), record.imports_changed, imported)

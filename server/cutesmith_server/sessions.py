@@ -71,7 +71,8 @@ class Session:
     with the outcome, which is on offer no more; but one that was accepted is again when its kernel is not in the class
     (the edit was undone, or the kernel removed). "accepting": the editor was asked to make the edit. "arriving": it
     said that it has, and has not sent the text yet. `refuted`: the last try to validate a stale kernel again, which
-    failed."""
+    failed. `imports_changed`: the file that the class's file imports and that is not what it was when the job proved
+    its kernel, or ""."""
 
     running: Running | None = None
     outcome: Outcome | None = None
@@ -80,6 +81,7 @@ class Session:
     changed_outside: bool = False
     decided: Decided | None = None
     refuted: Outcome | None = None
+    imports_changed: str = ""
 
 
 def started(session: Session, kind: Kind, digest: str, *, queued: bool) -> Session:
@@ -165,7 +167,7 @@ def seen_on_disk(session: Session, *, differs: bool) -> Session:
 def _ended(session: Session, outcome: Outcome) -> Session:
     if outcome.kind == "revalidate" and not outcome.is_proposal and session.outcome is not None:
         return replace(session, running=None, refuted=outcome)  # undoing the edit makes the kernel good again
-    return replace(session, running=None, outcome=outcome, decided=None, changed_outside=False, refuted=None)
+    return Session(outcome=outcome, was_cancelled=session.was_cancelled, is_paused=session.is_paused)
 
 
 def _outcome(kind: Kind, digest: str, data: dict[str, Any], ended: float) -> Outcome:
@@ -202,7 +204,8 @@ def _is_offer(outcome: Outcome) -> bool:
 
 
 def _state_on_offer(session: Session, outcome: Outcome, digest: str | None) -> State:
-    return "stale" if outcome.digest != digest or session.changed_outside else _verdict(outcome)
+    has_changed = outcome.digest != digest or session.changed_outside or session.imports_changed
+    return "stale" if has_changed else _verdict(outcome)
 
 
 def _verdict(outcome: Outcome) -> State:

@@ -122,10 +122,12 @@ class Studio:
         accepted = self.accepted.get(key) if found is not None and found.has_kernel else None
         asked_for = session.outcome is not None or accepted is not None
         digest = outline.digest(key.qualname) if outline is not None and asked_for else None
-        drift = drift_of(key, found, accepted, digest) if found is not None and found.has_kernel else ""
+        known = self.background.get(key, NOTHING)
+        drift = ""
+        if found is not None and found.has_kernel:
+            drift = drift_of(key, found, accepted, digest) or (known.imports_changed if accepted else "")
         accepted_id = accepted.candidate if accepted else None
         marked = self.watch.is_marked(key) if watch == "marked" else None
-        known = self.background.get(key, NOTHING)
         return ClassView(self.uri(key.path), key, found, session, digest, drift, accepted_id, marked, known)
 
     def views(self, document: Document) -> list[ClassView]:
@@ -171,7 +173,9 @@ class Studio:
         from cutesmith_server.records import STORE_ERRORS, record
 
         self.accepted.pop(key, None)
-        self.background[key] = replace(self.background.get(key, NOTHING), moved="")  # decided on what is known now
+        self.background[key] = replace(
+            self.background.get(key, NOTHING), moved="", imports_changed=""
+        )  # decided on what is known now
         self.decisions += 1
         async with self.at_the_store:
             try:
@@ -181,6 +185,13 @@ class Studio:
                 return
             if choice == "accepted":
                 self.accepted[key] = decision
+        if choice == "accepted":
+            self.look_up(key.path)
+
+    def look_up(self, path: Path) -> None:
+        """Reads what the store has of an open file's classes: decisions, and which files a proof hangs on."""
+        if (document := self.documents.at(path)) is not None and not self.is_closed:
+            self._restoring.begin(document)
 
     def learn(self, key: ClassKey, background: Background) -> None:
         """Takes note of what is known of a class beside its jobs."""
@@ -249,12 +260,15 @@ class Studio:
         for key in [key for key in self.sessions if key.path == path]:
             self.sessions[key] = sessions.seen_on_disk(self.sessions[key], differs=differs)
         self.refresh(path)
-        if document is not None:
-            self._restoring.begin(document)  # the command line may have accepted or removed a kernel
+        self.look_up(path)  # the command line may have accepted or removed a kernel
         self._refresh_users(path)
 
     def _refresh_users(self, kernel: Path) -> None:
-        """A kernel's file has changed: what is said of the classes that hand over to it may hold no more."""
+        """A kernel's file has changed, or one that others import: what is said of the classes that hand over to it, or
+        were proved with it, may hold no more."""
+        users = {key.path for key, known in self.background.items() if str(kernel) in known.imported}
+        for path in users:
+            self.look_up(path)
         for document in self.documents:
             if document.path.parent == kernel.parent and self._outlines.of(document).uses(kernel.stem):
                 self.refresh(document.path)

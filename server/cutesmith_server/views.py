@@ -102,6 +102,11 @@ class ClassView:
             return f"The kernel is not right for {name} as it is now ({why}): generate it again."
         if self.session.changed_outside:
             return f"{self.key.path.name} was changed on disk since the kernel of {name} was proved: generate it again."
+        what = self.session.imports_changed
+        if what and self.session.outcome is not None and self.session.outcome.digest == self.digest:
+            return (
+                f"{what}, which its file imports, has changed since the kernel of {name} was proved: validate it again."
+            )
         return f"{name} has changed since its kernel was proved: generate it again."
 
     def argument(self, **more: str) -> dict[str, Any]:

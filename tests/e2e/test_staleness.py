@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from pathlib import Path
 
 import pytest
 
+from command_line import cutesmith
+from cutesmith_agent.imported import hashes
 from scripted_editor import VS_CODE, Editor, changed, editor
 
 pytestmark = pytest.mark.asyncio
@@ -90,3 +94,40 @@ async def test_an_editor_that_does_not_watch_files_is_watched_for(offered):
         assert session.watch_globs == []
         path.write_text(path.read_text().replace("0.5 * x", "0.7 * x"))
         assert "changed on disk" in (await session.state("stale"))["message"]
+
+
+def importing(project: Path) -> Path:
+    """A file that the project's kernel is said to have been proved with."""
+    layers = project / "layers.py"
+    layers.write_text("SLOPE = 1.702\n")
+    with sqlite3.connect(project / ".cutesmith" / "store.sqlite") as store:
+        store.execute("UPDATE jobs SET imported = ?", (json.dumps(hashes([str(layers)])),))
+    store.close()
+    return layers
+
+
+async def test_a_kernel_is_doubted_while_a_file_that_its_file_imports_is_another(offered):
+    layers = importing(offered)
+    async with editor(offered, options=TRUSTED) as session:
+        uri = await opened(session, offered / "new_gelu.py")
+        layers.write_text("SLOPE = 1.0\n")
+        session.tell_changed_on_disk(layers)
+        assert "layers.py, which its file imports, has changed" in (await session.state("stale"))["message"]
+        assert await session.run("accept", uri, CLASS) is None
+        (status,) = cutesmith("status", "--json", cwd=offered).json["classes"]
+        assert (status["state"], status["note"]) == ("stale", "layers.py has changed since the kernel was proved")
+        assert "generate it again" in cutesmith("accept", offered / "new_gelu.py", "--yes").stderr
+        layers.write_text("SLOPE = 1.702  # as it was\n")
+        session.tell_changed_on_disk(layers)
+        await session.state("compiled")
+        session.answers = {"never run": "Accept"}
+        assert await session.run("accept", uri, CLASS)
+        layers.write_text("SLOPE = 1.0\n")
+        session.save(session.open(layers))
+        (told,) = await session.until(lambda: session.diagnostics(uri))
+        assert told.code == "kernel-edited"
+        assert "layers.py, which its file imports, has changed" in told.message
+        assert "Validate again" in await session.lenses(uri)
+        layers.write_text("SLOPE = 1.702\n")
+        session.tell_changed_on_disk(layers)
+        await session.until(lambda: not session.diagnostics(uri))

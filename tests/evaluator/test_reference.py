@@ -48,6 +48,24 @@ def test_packages_called_server_agent_and_evaluator(worker: Worker, tmp_path: Pa
     assert scale_of(worker.inspect(Task(str(tmp_path / "evaluator/model.py"), "Model"))) == 160
 
 
+def test_the_projects_files_that_were_imported_are_told_kernels_aside(worker: Worker, tmp_path: Path):
+    kernel = "".join(f"def {name}(*_): pass\n" for name in ("supports", "explain", "forward", "warm_up"))
+    write(
+        tmp_path,
+        {
+            "pyproject.toml": "",
+            "names.py": "FACTOR = 5\n",
+            "scales.py": "from names import FACTOR\n",
+            "model_cute.py": kernel,
+            "unused.py": "",
+            "model.py": MODEL.format("from scales import FACTOR\nimport model_cute", "FACTOR") + INPUTS,
+        },
+    )
+    found = worker.inspect(Task(str(tmp_path / "model.py"), "Model"))
+    assert scale_of(found) == 5
+    assert found.imported == (str(tmp_path / "names.py"), str(tmp_path / "scales.py"))
+
+
 def test_relative_imports_in_a_nested_package(worker: Worker, tmp_path: Path):
     write(
         tmp_path,

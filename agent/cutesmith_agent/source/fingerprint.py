@@ -30,6 +30,30 @@ def class_hash(text: str | Source, qualname: str) -> str:
     return hashlib.sha256("\n".join(_normal_form(source, piece) for piece in pieces).encode()).hexdigest()
 
 
+def file_hash(data: bytes) -> str:
+    """SHA-256 (hex) of a file's code; of its bytes, where Python cannot read it.
+
+    Comments, layout, kernel guards and the imports of their kernels do not count."""
+    text = _file_code(data)
+    return hashlib.sha256(data if text is None else text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _file_code(data: bytes) -> str | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(data)
+        guards = _WithoutGuards()
+        tree = guards.visit(tree)
+        return "\n".join(ast.unparse(node) for node in tree.body if not _imports_only(node, guards.kernels))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _imports_only(node: ast.stmt, kernels: set[str]) -> bool:
+    return isinstance(node, ast.Import | ast.ImportFrom) and all(each.name in kernels for each in node.names)
+
+
 def used_by(source: Source, nodes: list[Node]) -> list[Node]:
     """The top-level statements that bind a name which the nodes use, or which those statements use in turn."""
     wanted = {name for node in nodes for name in _names(source, node)}
@@ -79,7 +103,10 @@ def _printed(code: str) -> str:
 
 
 class _WithoutGuards(ast.NodeTransformer):
-    """Takes kernel guards out of a tree of Python's own parser."""
+    """Takes kernel guards out of a tree of Python's own parser, and knows whose they were."""
+
+    def __init__(self) -> None:
+        self.kernels: set[str] = set()
 
     def visit_If(self, node: ast.If) -> ast.AST | None:
         self.generic_visit(node)
@@ -89,5 +116,6 @@ class _WithoutGuards(ast.NodeTransformer):
                 body=[ast.Return(value=ast.Call(func=ast.Attribute(value=ast.Name(id=called), attr="forward")))],
                 orelse=[],
             ) if tested == called:
+                self.kernels.add(tested)
                 return None
         return node

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cutesmith_evaluator.types import Candidate, Environment
@@ -41,6 +41,7 @@ class FinishedJob:
     class_hash: str | None
     report: dict[str, Any]
     ended: float
+    imported: dict[str, str] = field(default_factory=dict)  # hash by path: the files that the class's file imports
 
 
 @dataclass(frozen=True)
@@ -78,3 +79,4 @@ class Verdict:
     environment: Environment
     class_hash: str | None
     ended: float
+    imported: dict[str, str] = field(default_factory=dict)  # as of FinishedJob

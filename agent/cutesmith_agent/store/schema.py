@@ -115,6 +115,9 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX reservations_by_job ON reservations (job);
     """,
+    """
+    ALTER TABLE jobs ADD COLUMN imported TEXT;  -- JSON: the hash of each of the project's files that the job's imports
+    """,
 )
 
 

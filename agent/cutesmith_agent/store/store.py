@@ -138,6 +138,16 @@ class Store:
         self._locks[job] = file
         return True
 
+    def note_imported(self, job: str, imported: dict[str, str]) -> None:
+        """The hashes of what the job's file imports. Verdicts of a resumed job that were of other code go."""
+        text = json.dumps(imported, sort_keys=True)
+        with self._transaction() as rows:
+            (before,) = rows.execute("SELECT imported FROM jobs WHERE id = ?", (job,)).fetchone()
+            if before not in (None, text):
+                rows.execute("DELETE FROM candidates WHERE job = ?", (job,))
+                rows.execute("DELETE FROM trials WHERE job = ?", (job,))
+            rows.execute("UPDATE jobs SET imported = ? WHERE id = ?", (text, job))
+
     def add_transition(self, job: str, stage: str, message: str, candidate: str | None = None) -> None:
         with self._transaction() as rows:
             rows.execute(
@@ -217,12 +227,16 @@ class Store:
         """The latest finished job of a kind on a class; a check of somebody's kernel offers none. A revalidation counts
         as the job whose kernel it proved again; one that failed leaves things as they were."""
         row = self._connection.execute(
-            "SELECT id, kind, class_hash, report, ended FROM jobs WHERE file = ? AND qualname = ? AND state = 'done'"
+            "SELECT id, kind, class_hash, report, ended, imported FROM jobs"
+            " WHERE file = ? AND qualname = ? AND state = 'done'"
             " AND (kind = ? OR ? = 'optimize' AND kind = 'revalidate' AND json_extract(report, '$.best') IS NOT NULL)"
             " ORDER BY ended DESC, rowid DESC LIMIT 1",
             (file_key(file), qualname, kind, kind),
         ).fetchone()
-        return FinishedJob(row[0], row[1], row[2], json.loads(row[3]), row[4]) if row else None
+        if row is None:
+            return None
+        id, of_kind, digest, report, ended, imported = row
+        return FinishedJob(id, of_kind, digest, json.loads(report), ended, json.loads(imported or "{}"))
 
     @reading("candidates")
     def known(self, candidate: str) -> Candidate | None:
@@ -255,13 +269,20 @@ class Store:
     def verdicts(self, candidate: str, file: str, qualname: str) -> tuple[Verdict, ...]:
         """What finished jobs on a class found of a source, the latest first."""
         rows = self._connection.execute(
-            "SELECT record, path, environment, class_hash, ended FROM candidates JOIN jobs ON jobs.id = candidates.job"
+            "SELECT record, path, environment, class_hash, ended, imported"
+            " FROM candidates JOIN jobs ON jobs.id = candidates.job"
             " WHERE candidates.id = ? AND file = ? AND qualname = ? AND state = 'done' ORDER BY ended DESC",
             (candidate, file_key(file), qualname),
         )
         return tuple(
-            Verdict(self._candidate(record, path), converter().structure(json.loads(environment), Environment), *rest)
-            for record, path, environment, *rest in rows
+            Verdict(
+                self._candidate(record, path),
+                converter().structure(json.loads(environment), Environment),
+                digest,
+                ended,
+                json.loads(imported or "{}"),
+            )
+            for record, path, environment, digest, ended, imported in rows
         )
 
     def decide(self, decision: Decision) -> None:

@@ -16,6 +16,7 @@ from cutesmith_evaluator.worker.environment import environment
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.graphs import Body, read_body
 from cutesmith_evaluator.worker.limits import check_arguments, check_module, refusal
+from cutesmith_evaluator.worker.project import imported_files
 from cutesmith_evaluator.worker.reference import Reference, load_reference
 from cutesmith_evaluator.worker.tracing import Subject, Trace, prepare, trace
 from cutesmith_evaluator.worker.watch import Watch, watch_module
@@ -30,7 +31,8 @@ def inspect(params: dict[str, Any], progress: Progress) -> Inspection:
         progress("importing the module's file")
         reference = load_reference(Task(**params["task"]))
         parameters = tuple(introspection.signature(reference.cls.forward).parameters)[1:]
-        return Inspection(environment(), _graph(reference, progress), parameters)
+        graph = _graph(reference, progress)
+        return Inspection(environment(), graph, parameters, imported=imported_files(reference.file))
     except TaskError as error:
         return Inspection(environment(), None, parameters, (error.finding,))
 

@@ -19,6 +19,7 @@ from types import ModuleType
 from cutesmith_evaluator.worker.failures import user_code
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+_KERNEL_NAMES = ("supports", "explain", "forward", "warm_up")
 _Stamp = tuple[int, int]
 
 
@@ -50,6 +51,19 @@ def import_file(file: Path) -> ModuleType:
         finally:
             for name, stamp in _modules_under(project, package_root).items():
                 _imported.stamps.setdefault(name, stamp)
+
+
+def imported_files(file: Path) -> tuple[str, ...]:
+    """The project's files that are imported, without `file` and kernels: what its modules compute may hang on them."""
+    if _imported.folders is None:
+        return ()
+    modules = [sys.modules.get(name) for name in _modules_under(*_imported.folders)]
+    found = {Path(str(each.__file__)).resolve() for each in modules if each is not None and not _is_kernel(each)}
+    return tuple(sorted(str(path) for path in found - {file.resolve()} if "site-packages" not in path.parts))
+
+
+def _is_kernel(module: ModuleType) -> bool:
+    return all(name in vars(module) for name in _KERNEL_NAMES)
 
 
 def _package_root(file: Path) -> Path:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from cutesmith_agent.imported import changed_file
 from cutesmith_agent.job import Job
 from cutesmith_agent.report import COMPILED_ONLY, NO_CANDIDATE, UNUSABLE_INPUT, USABLE
 from cutesmith_agent.store.captures import Capture
@@ -95,6 +96,8 @@ def _why(adopted: Adopted, known: Verdict | None, capture: Capture | None, here:
         return "it was never run"
     if known.class_hash != adopted.digest:
         return f"{adopted.qualname} has changed"
+    if (changed := changed_file(known.imported)) is not None:
+        return f"{from_here(changed)}, which {adopted.path.name} imports, has changed"
     if capture is not None and capture.at > known.ended:
         return "other inputs were captured"
     return drifted(known.environment, here)

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cutesmith_agent.imported import changed_file
 from cutesmith_agent.source.edits import EditRefusedError, apply_edits, unified_diff
 from cutesmith_agent.source.parsing import encode
 from cutesmith_agent.store.location import workspace_root
@@ -95,6 +96,11 @@ def _offer(target: Target, candidate: str | None) -> _Offer:
     if job is None or job.class_hash is None:
         found = target.outline.named(target.qualname)
         raise RefusedError(wording.nothing_to_accept(found, target.qualname, "run cutesmith optimize first"))
+    if (changed := changed_file(job.imported)) is not None:
+        raise RefusedError(
+            f"{changed.name}, which {target.path.name} imports, has changed since the kernel was proved: "
+            "generate it again."
+        )
     report = read_report(job.report)
     if report.reference is not None:
         how = f"cutesmith optimize {target.path.name}::{target.qualname} --proposer llm shows it and asks"

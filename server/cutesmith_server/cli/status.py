@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from cutesmith_agent.imported import changed_file
 from cutesmith_agent.store.location import real_path, workspace_root
+from cutesmith_agent.store.rows import FinishedJob
 from cutesmith_server import wording
 from cutesmith_server.cli.output import console, from_here, print_json
 from cutesmith_server.cli.target import read_file
@@ -76,19 +78,20 @@ def _of_class(key: ClassKey, outline: Outline, record: Record) -> ClassStatus:
     file, name, digest, found = str(key.path), key.qualname, outline.digest(key.qualname), outline.named(key.qualname)
     job = record.job_on_offer(has_kernel=found is not None and found.has_kernel)
     if job is not None:
-        return _of_job(key, digest, job.class_hash, job.report)
+        return _of_job(key, digest, job)
     if found is not None and found.has_kernel:
         candidate = record.accepted.candidate if record.accepted else None
-        drift = drift_of(key, found, record.accepted, digest) or record.moved(surroundings(Path(sys.executable)))
+        drift = drift_of(key, found, record.accepted, digest) or record.imports_changed
+        drift = drift or record.moved(surroundings(Path(sys.executable)))
         return ClassStatus(file, name, "accepted", drift, candidate)
     notes = [f"last decision: {record.decision.decision}"] if record.decision else []
     return ClassStatus(file, name, "idle", ", ".join([*notes, *([captured(record.capture)] if record.capture else [])]))
 
 
-def _of_job(key: ClassKey, digest: str | None, proved: str | None, data: dict[str, object]) -> ClassStatus:
-    file, name = str(key.path), key.qualname
+def _of_job(key: ClassKey, digest: str | None, job: FinishedJob) -> ClassStatus:
+    file, name, proved = str(key.path), key.qualname, job.class_hash
     try:
-        report = read_report(data)
+        report = read_report(job.report)
     except ReportError as error:
         return ClassStatus(file, name, "failed", str(error))
     if report.reference is not None:
@@ -99,6 +102,8 @@ def _of_job(key: ClassKey, digest: str | None, proved: str | None, data: dict[st
         return ClassStatus(file, name, "failed", report.stopped)
     if digest != proved:
         return ClassStatus(file, name, "stale", f"{name} has changed since its kernel was proved", best.id)
+    if (changed := changed_file(job.imported)) is not None:
+        return ClassStatus(file, name, "stale", f"{changed.name} has changed since the kernel was proved", best.id)
     return ClassStatus(file, name, "compiled" if best.ok is None else "ready", wording.headline(best), best.id)
 
 
