@@ -13,6 +13,7 @@ from torch import nn
 from cutesmith_evaluator.types import ErrorFigures, Finding, Precision
 from cutesmith_evaluator.worker.candidate import LoadedCandidate
 from cutesmith_evaluator.worker.checks_call import DeviceFaultError
+from cutesmith_evaluator.worker.checks_callers import called_otherwise
 from cutesmith_evaluator.worker.checks_case import OUT_OF_TIME, TOO_BIG, Case, Result
 from cutesmith_evaluator.worker.checks_compare import Comparer
 from cutesmith_evaluator.worker.checks_conduct import Conduct, conduct_of
@@ -119,6 +120,8 @@ def run_checks(
     )
     if comparer.no_float64:
         outcome.checks.append(f"float64 reference: none ({comparer.no_float64}); eager was the measure")
+    if kernel_module(candidate) and outcome.ok and not enough():
+        _check_callers(examiner, own, plan, outcome, progress)
     if kernel_module(candidate) and outcome.ok:
         progress("guards")
         _check_guards(examiner, own, outcome)
@@ -190,6 +193,18 @@ def _checked(examiner: Examiner, case: Case, outcome: Outcome) -> bool:
     state_words = "" if case.other_state else examiner.comparer.state_words
     outcome.add(case.label, result, binding=binding, state_words=state_words)
     return not (binding and result.findings)
+
+
+def _check_callers(
+    examiner: Examiner, own: Inputs, plan: Plan, outcome: Outcome, progress: Callable[[str], None]
+) -> None:
+    for each in called_otherwise(examiner, own, plan.groups):
+        if isinstance(each, str):
+            outcome.checks.append(each)
+            continue
+        caller, case = each
+        progress(case.label)
+        _checked(caller, case, outcome)
 
 
 def _check_guards(examiner: Examiner, own: Inputs, outcome: Outcome) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -58,6 +59,9 @@ class EmulatedTensor(Tensor):
 
     def data_ptr(self) -> int:
         return self.host.data_ptr()
+
+    def record_stream(self, s: object) -> None:  # type: ignore[override]
+        """Nothing to wait for: everything is done at once."""
 
     def __dlpack__(self, **_: object) -> Any:
         """Without a stream to wait for: everything is done at once. The capsule says that the memory is CUDA's."""
@@ -150,7 +154,16 @@ def _run(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
         known = given.get(id(value))
         return known if known is not None else EmulatedTensor(value, allocations, initialised=initialised)
 
-    return tree_map(wrapped, result)
+    with _like_the_viewed(func, (args, kwargs)):
+        return tree_map(wrapped, result)
+
+
+def _like_the_viewed(func: Any, values: object) -> AbstractContextManager[Any]:
+    """In inference mode, views of tensors from outside are to be such tensors too: PyTorch wants to count their
+    versions."""
+    if not torch.is_inference_mode_enabled() or not _is_view(func):
+        return nullcontext()
+    return torch.inference_mode(any(tensor.is_inference() for tensor in _emulated(values)))
 
 
 def _require_device(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
