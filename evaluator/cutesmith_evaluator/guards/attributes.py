@@ -9,6 +9,7 @@ from cutesmith_evaluator.guards.bans import JUDGE
 from cutesmith_evaluator.guards.expressions import Expressions
 from cutesmith_evaluator.guards.folding import METHODS as TEXT_METHODS
 from cutesmith_evaluator.guards.forbidden import INSIDES, JUDGES_OWN
+from cutesmith_evaluator.guards.tallies import REMEMBERED
 from cutesmith_evaluator.guards.torch_names import PLAIN_ATTRIBUTES, VIEW_ATTRIBUTES
 from cutesmith_evaluator.guards.values import (
     NOTHING,
@@ -40,6 +41,8 @@ class Attributes(Expressions):
     def attribute(self, base: Values, name: str, node: ast.AST) -> Values:
         if name in INSIDES and not (name == "__self__" and not base):
             self.report("introspection", node, f"reads {name}, which leads into the interpreter; remove it")
+        if name in REMEMBERED and self.on_path:
+            self.counts(node)
         return frozenset(found for value in base for found in self._of(value, name, node))
 
     def _of(self, value: Value, name: str, node: ast.AST) -> Iterator[Value]:

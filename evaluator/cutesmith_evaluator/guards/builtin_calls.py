@@ -10,6 +10,7 @@ from cutesmith_evaluator.guards.attributes import Attributes
 from cutesmith_evaluator.guards.bans import JUDGE
 from cutesmith_evaluator.guards.folding import turned
 from cutesmith_evaluator.guards.forbidden import READABLE, asks_for_the_judges, ban_of
+from cutesmith_evaluator.guards.tallies import grown_by
 from cutesmith_evaluator.guards.values import (
     NOTHING,
     Address,
@@ -33,19 +34,8 @@ from cutesmith_evaluator.guards.values import (
 _READING = ("float", "int", "bool", "complex")
 _COMPUTING = ("sum", "max", "min", "abs", "pow", "round", "divmod", "any", "all")
 _HANDING = (
-    "tuple",
-    "list",
-    "set",
-    "frozenset",
-    "dict",
-    "zip",
-    "enumerate",
-    "iter",
-    "next",
-    "sorted",
-    "slice",
-    "filter",
-)
+    "tuple", "list", "set", "frozenset", "dict", "zip", "enumerate", "iter", "next", "sorted", "slice", "filter",
+)  # fmt: skip
 _IDENTIFYING = ("str", "repr", "hex", "format", "ascii", "bytes", "int", "hash", "oct", "bin")
 _HIGHER = ("builtins.map", "itertools.starmap", "itertools.accumulate")
 _MUTABLE = (ast.List, ast.Dict, ast.Set, ast.Call)
@@ -79,6 +69,8 @@ class BuiltinCalls(Attributes):
             return self.apply(first, [given, given], {}, node)
         if name == "importlib.util.find_spec" and (text_of(first) or "").startswith("cutesmith"):
             self.report("evaluator-branch", node, f"looks for its judge, which {JUDGE.words}")
+        if self.on_path and (grown := grown_by(name, node)) is not None and self.is_shared(grown):
+            self.counts(node)
         if name == "warnings.catch_warnings" and "record" in named and self.on_path:
             self.counts(node)
         if name in _HIGHER:
@@ -185,10 +177,6 @@ class BuiltinCalls(Attributes):
         pairs = [*zip(reversed(named), reversed(arguments.defaults), strict=False)]
         pairs += [(each, made) for each, made in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if made]
         return any(each.arg == name and isinstance(default, _MUTABLE) for each, default in pairs)
-
-    def counts(self, node: ast.AST) -> None:
-        words = "counts its calls: the result must depend on the inputs alone; remove the counter"
-        self.report("call-counter", node, words)
 
     def _getattr(self, arguments: Sequence[Values], node: ast.AST) -> Values:
         owner, names = arguments[0] if arguments else NOTHING, arguments[1] if len(arguments) > 1 else NOTHING

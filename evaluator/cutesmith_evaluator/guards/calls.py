@@ -66,7 +66,7 @@ class Calls(BuiltinCalls):
             self.key(given[0], node)
         if name in ("startswith", "endswith") and isinstance(owner, ast.Name) and owner.id in ("__name__", "__file__"):
             self.evaluator_branch(node)
-        if self.on_path and self._is_nobodys(called) and moves_on(node) and self.is_shared(owner):
+        if self.on_path and self._is_nobodys(called) and moves_on(node, self.tree) and self.is_shared(owner):
             self.counts(node)
         if name in _REGISTERS and not called:
             self._registered(node, given)

@@ -226,6 +226,10 @@ class Expressions(Base):
         words = "asks under which name it runs: it would compute other things for its judge than for its user"
         self.report("evaluator-branch", node, words)
 
+    def counts(self, node: ast.AST) -> None:
+        words = "counts its calls: the result must depend on the inputs alone; remove the counter"
+        self.report("call-counter", node, words)
+
     def obscured(self, node: ast.AST, owner: str) -> None:
         words = f"reaches into {owner} by a name that is made at run time; write the name out"
         self.report("obscured-name", node, words)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cutesmith_evaluator.guards.calls import Calls
 from cutesmith_evaluator.guards.forbidden import HOOKS
-from cutesmith_evaluator.guards.tallies import goes_on, of_itself, spends
+from cutesmith_evaluator.guards.tallies import goes_on, is_new, of_itself, spends
 from cutesmith_evaluator.guards.values import (
     NOTHING,
     Array,
@@ -234,7 +234,7 @@ class Statements(Calls):
             return False
         if isinstance(target, ast.Name) and target.id not in scope.shared:
             return False
-        return of_itself(target, value)
+        return of_itself(target, value, self.stack[-1] if self.stack else None)
 
     def assign(self, target: ast.expr, values: Values, scope: Scope) -> None:
         match target:
@@ -268,6 +268,8 @@ class Statements(Calls):
                 self.report("writes-input", target, "writes to its inputs or the module's state; write to a new tensor")
         if not any(isinstance(value, Array) for value in base):
             self.key(index, target)
+            if self.on_path and is_new(target.slice, self.tree) and self.is_shared(target.value):
+                self.counts(target)
             if isinstance(target.value, ast.Name):
                 scope.put(target.value.id, frozenset({Several((values,))}) if values else NOTHING)
 

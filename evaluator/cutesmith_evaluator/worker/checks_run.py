@@ -75,7 +75,8 @@ class Examiner:
             self._require_stateless(changes(before, state(self.module, case.inputs, self.device), "", ""))
         for output in outputs:
             if not any(share_memory(output, source) for source in sources):
-                output.fill_(True if output.dtype is torch.bool else _SPOILT)
+                with torch.inference_mode() if output.is_inference() else nullcontext():
+                    output.fill_(True if output.dtype is torch.bool else _SPOILT)
         return rooms_of(outputs)
 
     def _require_stateless(self, changed: list[Finding]) -> None:
