@@ -14,6 +14,8 @@ from cutesmith_evaluator.guards.bans import (
     GRADIENT,
     HELPER,
     NATIVE,
+    THREAD,
+    TIMER,
     WALK,
     Ban,
 )
@@ -37,6 +39,8 @@ _FAMILIES: dict[str, _Family] = {
     ),
     "inspect": _family(WALK, "signature Parameter Signature isfunction isclass getdoc cleandoc"),
     "importlib": _family(CODE, "import_module util.find_spec metadata.version metadata.PackageNotFoundError"),
+    "threading": _family(THREAD, "Lock"),  # around a cache of compiled kernels
+    "torch.profiler": _family(TIMER, "record_function"),
     "logging": _family(
         FILE, "getLogger Logger NullHandler DEBUG INFO WARNING ERROR CRITICAL debug info warning error exception log"
     ),
@@ -65,7 +69,7 @@ _STANDARD = _family(
     """
     __future__ abc array bisect builtins cmath collections contextlib copy dataclasses decimal enum errno
     fractions functools graphlib hashlib heapq importlib inspect itertools json keyword logging math numbers operator
-    os pprint re reprlib statistics string struct sys textwrap types typing unicodedata warnings weakref
+    os pprint re reprlib statistics string struct sys textwrap threading types typing unicodedata warnings weakref
     """,
 )
 

@@ -33,7 +33,7 @@ _BY_KIND: tuple[tuple[Ban, str], ...] = (
     (
         TIMER,
         """
-        time timeit datetime cProfile profile pstats torch.cuda.Event torch.Event torch.utils.benchmark torch.profiler
+        time timeit datetime cProfile profile pstats torch.cuda.Event torch.Event torch.utils.benchmark
         torch.autograd.profiler torch.cuda.nvtx torch.cuda.profiler cutlass.cute.testing triton.testing
         torch.cuda.events cutlass.base_dsl.utils.timer
         """,
@@ -55,7 +55,7 @@ _BY_KIND: tuple[tuple[Ban, str], ...] = (
     (
         THREAD,
         """
-        threading _thread multiprocessing concurrent asyncio subprocess signal sched queue torch.multiprocessing os.fork
+        _thread multiprocessing concurrent asyncio subprocess signal sched queue torch.multiprocessing os.fork
         os.system os.popen os.posix_spawn os.execv os.execve os.execl os.execvp os.spawnv os.kill os.forkpty
         torch.distributed torch.futures torch.jit.fork pty popen2 joblib
         """,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from cutesmith_evaluator.guards.calls import Calls
 from cutesmith_evaluator.guards.forbidden import HOOKS
+from cutesmith_evaluator.guards.scripts import is_script
 from cutesmith_evaluator.guards.tallies import goes_on, is_new, of_itself, spends
 from cutesmith_evaluator.guards.values import (
     NOTHING,
@@ -73,6 +74,8 @@ class Statements(Calls):
 
     def _compound(self, node: ast.stmt, scope: Scope) -> Values:
         match node:
+            case ast.If() if is_script(node.test, self.tree) and scope.parent is None:
+                return self.run(node.orelse, scope)
             case ast.If():
                 self.condition(node.test, scope)
                 return self.run(node.body, scope) | self.run(node.orelse, scope)

@@ -15,6 +15,7 @@ _FIRST = (
     "bisect.insort_right", "operator.iadd", "operator.iconcat",
 )  # fmt: skip
 _HASHES = ("digest", "hexdigest")
+_LOCKS = ("acquire", "release", "locked", "__enter__", "__exit__")  # a lock is for `with`, and no flag
 _WHOLE = ("len", "tuple", "frozenset", "list", "str", "repr", "hash")
 REMEMBERED = ("__notes__", "__context__", "__cause__")  # by an exception that is raised more than once
 _SUMS = ("__add__", "__radd__", "__sub__", "__mul__", "__xor__", "__or__", "__invert__", "__neg__", "__mod__")
@@ -56,7 +57,7 @@ def moves_on(node: ast.Call, tree: ast.Module) -> bool:
         return True
     if name == "pop":
         return not node.args or (isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, int))
-    if name in _HASHES:
+    if name in _HASHES or name in _LOCKS:
         return True  # a hash that is kept goes on with every update
     given = [*node.args, *(each.value for each in node.keywords)]
     if (name in _KEYED and any(is_new(each, tree) for each in node.args[:1])) or _is_tallied(node.func, tree):

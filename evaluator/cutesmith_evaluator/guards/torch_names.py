@@ -46,13 +46,14 @@ _HARMLESS = _words(
     is_inference_mode_enabled is_autocast_enabled is_autocast_cache_enabled get_autocast_dtype
     get_autocast_gpu_dtype get_default_dtype get_default_device finfo iinfo promote_types result_type can_cast
     broadcast_shapes no_grad inference_mode enable_grad set_grad_enabled Generator Tensor numel is_same_size
-    typename sym_int sym_max sym_min Stream Event
+    typename sym_int sym_max sym_min Stream Event are_deterministic_algorithms_enabled get_float32_matmul_precision
+    _check _check_index _check_type _check_value
     """
 )
 _HARMLESS_MODULES = (
     "torch.cuda", "torch.library", "torch.compiler", "torch.utils", "torch.backends", "torch.version", "torch.autograd",
     "torch.types", "torch.overrides", "torch._C", "torch.jit", "torch._dynamo", "torch.export", "torch.fx",
-    "torch._subclasses", "torch.nn.init", "torch.nn.parameter", "torch.nn.Parameter", "torch.nn.Module",
+    "torch.profiler", "torch._subclasses", "torch.nn.init", "torch.nn.parameter", "torch.nn.Parameter", "torch.nn.Module",
     "torch.nn.ParameterList", "torch.nn.ParameterDict", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Buffer",
 )  # fmt: skip
 

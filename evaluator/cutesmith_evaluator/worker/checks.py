@@ -29,6 +29,7 @@ from cutesmith_evaluator.worker.checks_layout import name_of
 from cutesmith_evaluator.worker.checks_redrawn import examine_redrawn, redrawn_case
 from cutesmith_evaluator.worker.checks_run import Examiner
 from cutesmith_evaluator.worker.checks_state import restore_settings, settings
+from cutesmith_evaluator.worker.checks_values import value_findings
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.inputs import Inputs, draw, redraw, total_bytes
 from cutesmith_evaluator.worker.inputs_plan import Plan, first_rows, other_cases, own_cases
@@ -205,6 +206,10 @@ def _check_callers(
         caller, case = each
         progress(case.label)
         _checked(caller, case, outcome)
+    if outcome.ok:
+        progress("the module's numbers")
+        outcome.findings += value_findings(examiner, own, plan.groups)
+        outcome.checks.append("supports refuses, or forward minds, other values of the module's numbers")
 
 
 def _check_guards(examiner: Examiner, own: Inputs, outcome: Outcome) -> None:

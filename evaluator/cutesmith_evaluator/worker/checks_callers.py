@@ -34,7 +34,7 @@ def called_otherwise(
 
     `own`: inputs of the task's shapes, of any values. `groups`: dimensions that may change; empty: not known.
     """
-    few = _few(examiner, own, groups)
+    few = few_of(examiner, own, groups)
     if few is None:
         yield "other modes of autograd, and views of larger tensors: left out, the inputs are too big"
         return
@@ -42,7 +42,7 @@ def called_otherwise(
         if caller.shift is not None and not any(caller.shift(tensor) for tensor in tensors(few)):
             continue
         with torch.inference_mode(caller.within is _inferring):
-            inputs = _fresh(few, caller.shift or (lambda tensor: 0))
+            inputs = fresh(few, caller.shift) if caller.shift else fresh(few)
             redraw(inputs, "uniform [0, 1)", seed)  # whatever a module asks of its inputs, these are likely to have
         yield _examiner_within(examiner, caller.within), Case(caller.label, inputs, strict=True)
 
@@ -78,7 +78,7 @@ def _examiner_within(examiner: Examiner, within: Within) -> Examiner:
     return Examiner(examiner.module, examiner.source, candidate, examiner.device, examiner.comparer, examiner.conduct)
 
 
-def _few(examiner: Examiner, own: Inputs, groups: tuple[Group, ...]) -> Inputs | None:
+def few_of(examiner: Examiner, own: Inputs, groups: tuple[Group, ...]) -> Inputs | None:
     """The fewest of these inputs that are supported; None where that is too much."""
     places = tuple(place for group in groups or groups_of(own)[:1] for place, dimension in group if dimension == 0)
     rows = cut(own, places, 0, _enough_rows(own))
@@ -132,7 +132,7 @@ def _all_frozen(module: nn.Module) -> Iterator[None]:
             parameter.requires_grad_(True)
 
 
-def _fresh(inputs: Inputs, shift: Shift) -> Inputs:
+def fresh(inputs: Inputs, shift: Shift = lambda tensor: 0) -> Inputs:
     """The same in new memory, where each tensor starts so many elements behind the beginning."""
     return tree_map(lambda value: _copied(value, shift(value)) if isinstance(value, Tensor) else value, inputs)
 

@@ -60,6 +60,10 @@ class Comparer:
         self._earlier: dict[str, list[Tensor]] = {}  # small outputs of the last checks, on the CPU
         self.state_changed()
 
+    def of(self, module: nn.Module) -> Comparer:
+        """One for another module, with as much memory."""
+        return Comparer(module, self._device, self._memory, self._file, self._host)
+
     def state_changed(self) -> None:
         """Takes the float64 reference anew, with the module's present parameters and buffers."""
         self.float64 = self.no_float64 = None
