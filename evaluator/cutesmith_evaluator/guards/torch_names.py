@@ -53,8 +53,9 @@ _HARMLESS = _words(
 _HARMLESS_MODULES = (
     "torch.cuda", "torch.library", "torch.compiler", "torch.utils", "torch.backends", "torch.version", "torch.autograd",
     "torch.types", "torch.overrides", "torch._C", "torch.jit", "torch._dynamo", "torch.export", "torch.fx",
-    "torch.profiler", "torch._subclasses", "torch.nn.init", "torch.nn.parameter", "torch.nn.Parameter", "torch.nn.Module",
-    "torch.nn.ParameterList", "torch.nn.ParameterDict", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Buffer",
+    "torch._subclasses", "torch.nn.init", "torch.nn.parameter", "torch.nn.Parameter", "torch.nn.Module",
+    "torch.profiler", "torch.nn.ParameterList", "torch.nn.ParameterDict", "torch.nn.ModuleList", "torch.nn.ModuleDict",
+    "torch.nn.Buffer",
 )  # fmt: skip
 
 
