@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.checks_callers import few_of, fresh
 from cutesmith_evaluator.worker.checks_case import OUT_OF_TIME, Case
 from cutesmith_evaluator.worker.checks_run import Examiner
 from cutesmith_evaluator.worker.failures import TaskError
-from cutesmith_evaluator.worker.inputs import Group, Inputs, redraw, tensors
-from cutesmith_evaluator.worker.inputs_plan import Trial
+from cutesmith_evaluator.worker.inputs import Group, Inputs, redraw, tensors, total_bytes
 from cutesmith_evaluator.worker.numerics_bits import equal_bits
 
-_MOST = 16  # numbers that are tried
+_MOST, _BYTES = 16, 4 << 20  # numbers that are tried, and the most that the inputs may take
 _SAYS_NOTHING = {OUT_OF_TIME, "not-emulated", "out-of-memory"}  # about the candidate
 
 
@@ -36,11 +36,13 @@ def value_findings(examiner: Examiner, own: Inputs, groups: tuple[Group, ...]) -
     `own`: inputs of the task's shapes, of any values. `groups`: dimensions that may change; empty: not known.
     """
     few = few_of(examiner, own, groups)
-    known = None if few is None else _known(examiner.module, few)
+    if few is None or total_bytes(few) > _BYTES:
+        return []
+    inputs = fresh(few)
+    redraw(inputs, "normal", seed=211)
     found: list[Finding] = []
-    for changed in _changed_modules(examiner.module) if known is not None else ():
-        inputs, wanted = known or ((), [])
-        why = _why_wrong(examiner, changed, inputs) if _tells(changed.module, inputs, wanted) else None
+    for changed in _telling(examiner.module, inputs, examiner.device):
+        why = _why_wrong(examiner, changed, inputs)
         if why is not None:
             message = (
                 f"supports is true for the module with {changed.what}, and forward is wrong for it ({why}); refuse "
@@ -50,13 +52,21 @@ def value_findings(examiner: Examiner, own: Inputs, groups: tuple[Group, ...]) -
     return found
 
 
-def _known(module: nn.Module, few: Inputs) -> tuple[Inputs, list[Tensor]] | None:
-    """Inputs, and what the module as it is makes of them; None where it does not take them."""
-    inputs = fresh(few)
-    if Trial(module, few).refuses("normal") or not redraw(inputs, "normal", seed=211):
-        return None
-    results = _results(module, fresh(inputs))
-    return None if results is None else (inputs, results)
+def _telling(module: nn.Module, inputs: Inputs, device: torch.device) -> Iterator[_Changed]:
+    """The changed modules that run on these inputs, leave them as they are, and give another result.
+
+    All is tried on the CPU: there a refused value is an exception, on a GPU it ends the process.
+    """
+    host = module if device.type == "cpu" else copy.deepcopy(module).cpu()
+    given = tree_map(lambda value: value.cpu() if isinstance(value, Tensor) else value, inputs)
+    wanted = _results(host, fresh(given))
+    for ours, theirs in (
+        zip(_changed_modules(module), _changed_modules(host), strict=False) if wanted is not None else ()
+    ):
+        used = fresh(given)
+        results = _results(theirs.module, used)
+        if results is not None and not _differ(tensors(used), tensors(given)) and _differ(results, wanted or []):
+            yield ours
 
 
 def _changed_modules(module: nn.Module) -> Iterator[_Changed]:
@@ -82,15 +92,6 @@ def _another(value: bool | float) -> bool | float:
     if isinstance(value, bool):
         return not value
     return value + 1 if isinstance(value, int) else value * 1.25 + 0.5
-
-
-def _tells(changed: nn.Module, inputs: Inputs, wanted: list[Tensor]) -> bool:
-    """Whether it runs on these inputs, leaves them as they are, and differs."""
-    if Trial(changed, inputs).refuses():  # on a GPU a refused value would end the process
-        return False
-    given = fresh(inputs)
-    results = _results(changed, given)
-    return results is not None and not _differ(tensors(given), tensors(inputs)) and _differ(results, wanted)
 
 
 @torch.no_grad()
