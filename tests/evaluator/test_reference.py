@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -64,6 +65,31 @@ def test_the_projects_files_that_were_imported_are_told_kernels_aside(worker: Wo
     found = worker.inspect(Task(str(tmp_path / "model.py"), "Model"))
     assert scale_of(found) == 5
     assert found.imported == (str(tmp_path / "names.py"), str(tmp_path / "scales.py"))
+
+
+def test_whatever_a_parameter_is_called_its_path_leads_to_it(worker: Worker, tmp_path: Path):
+    body = """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        one = lambda: nn.Parameter(torch.ones(2))
+        self.table = nn.ParameterDict({"0": one(), "in-put": one(), "plain": one()})
+        self.rows = nn.ParameterList([one()])
+
+    def forward(self, x):
+        return x * self.table["0"] + self.table["in-put"] * self.table["plain"] + self.rows[0]
+"""
+    source = f"import torch\nfrom torch import nn\n{body}\n{INPUTS}"
+    write(tmp_path, {"pyproject.toml": "", "odd.py": source})
+    found = worker.inspect(Task(str(tmp_path / "odd.py"), "Model"))
+    assert found.graph is not None
+    paths = [each.path for each in found.graph.inputs if each.kind == "parameter"]
+    assert "table.plain" in paths
+    assert len(paths) == 4
+    names: dict[str, Any] = {}
+    exec(source, names)
+    names["module"] = module = names["Model"]()
+    assert {id(eval(f"module.{path}", names)) for path in paths} == {id(each) for each in module.parameters()}
 
 
 def test_relative_imports_in_a_nested_package(worker: Worker, tmp_path: Path):

@@ -100,6 +100,7 @@ def ascii_name(name: str) -> str:
 
 def identifier(name: str) -> str:
     """A name that is a free Python identifier: "norm.weight" → "norm_weight"."""
+    name = name.replace(".__getattr__", "")
     clean = re.sub(r"\W", "_", ascii_name(name.removeprefix("p_").removeprefix("b_"))) or "value"
     clean = f"v_{clean}" if clean[0].isdigit() else f"v{clean}" if clean[0] == "_" else clean  # the file's own have one
     return f"{clean}_" if keyword.iskeyword(clean) or clean in RESERVED else clean

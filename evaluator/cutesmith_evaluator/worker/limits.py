@@ -11,7 +11,7 @@ from torch._ops import OpOverload
 from torch.export.graph_signature import InputKind, InputSpec, OutputKind, TensorArgument
 from torch.nn.modules import module as torch_module
 
-from cutesmith_evaluator.names import attribute_expression
+from cutesmith_evaluator.names import state_expression
 from cutesmith_evaluator.types import Finding
 from cutesmith_evaluator.worker.failures import TaskError
 from cutesmith_evaluator.worker.tracing import Subject, Trace, line_of, results
@@ -66,7 +66,7 @@ def check_constant(spec: InputSpec, value: Tensor, file: Path) -> str:
     if value.device.type != "cuda":
         raise refusal("cpu-constant", f"uses self.{path}, which stays on the CPU; register it as a buffer", file)
     _check_tensor(value, f"uses self.{path}", file, None)
-    return attribute_expression(path)
+    return state_expression(path)
 
 
 def is_literal(spec: InputSpec) -> bool:

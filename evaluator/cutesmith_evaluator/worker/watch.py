@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from cutesmith_evaluator.names import attribute_expression
+from cutesmith_evaluator.names import attribute_expression, state_expression
 from cutesmith_evaluator.types import Arg, Guard
 
 _BASE_NAMES = frozenset(vars(nn.Module())) - {"training"}
@@ -112,7 +112,7 @@ def _ties(module: nn.Module) -> dict[str, str]:
             tied.append(name)
             continue
         for key, value in (*part._parameters.items(), *part._buffers.items()):
-            own = attribute_expression(f"{name}.{key}" if name else key)
+            own = state_expression(f"{name}.{key}" if name else key)
             if value is not None and first.setdefault(id(value), own) != own:
                 ties[own] = first[id(value)]
     return ties
