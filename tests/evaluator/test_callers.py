@@ -37,7 +37,7 @@ def validated(worker: Worker, folder: Path, source: str) -> Validation:
     (folder / "task.py").write_text(TASK)
     (folder / "a_cute.py").write_text(source)
     task = Task(str(folder / "task.py"), "Floored")
-    return worker.validate(task, folder / "a_cute.py", device="emulated", quick=True, dynamic_dims=ROWS)
+    return worker.validate(task, folder / "a_cute.py", device="emulated", dynamic_dims=ROWS)
 
 
 def errors(verdict: Validation) -> list[tuple[str, str]]:
