@@ -13,7 +13,7 @@ from cutesmith_agent.imported import changed_file
 from cutesmith_server import sessions
 from cutesmith_server.background import Background
 from cutesmith_server.jobs import ClassKey
-from cutesmith_server.sessions import Session
+from cutesmith_server.sessions import Outcome, Session
 
 if TYPE_CHECKING:
     from cutesmith_agent.store.rows import FinishedJob
@@ -86,7 +86,7 @@ class Restoring:
             found = sessions.restored(job.class_hash, job.report, job.ended, decided=record.decided)
             if found is not None:
                 studio.sessions[key] = found
-        elif record.decided is not None and session.decided is None:
+        elif record.decided is not None and session.decided is None and _is_about(record, session.outcome):
             studio.sessions[key] = sessions.decided(session, record.decided)
         self._take_imports(key, job)
 
@@ -115,6 +115,11 @@ class Restoring:
                 studio.sessions[key] = sessions.paused(studio.sessions.get(key, Session()))
             else:
                 studio.pending.forget(key)
+
+
+def _is_about(record: Record, outcome: Outcome) -> bool:
+    """Whether the decision was made after that: a verdict on an accepted kernel is of a later time."""
+    return record.decision is not None and record.decision.at >= outcome.ended
 
 
 def _read(path: Path, names: list[str]) -> dict[str, Record]:

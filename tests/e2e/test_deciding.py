@@ -38,6 +38,26 @@ async def test_the_accepted_kernel_comes_out_again_byte_for_byte(offered):
         assert (await session.lenses(uri))[1:] == ["Review", "Accept", "Reject"]  # without another job
 
 
+async def test_a_kernel_that_was_validated_and_removed_is_on_offer_again(offered):
+    path = offered / "new_gelu.py"
+    async with editor(offered, options=TRUSTED) as session:
+        session.answers = {"never run": "Accept"}
+        uri = await opened(session, path)
+        assert await session.run("accept", uri, CLASS)
+        session.save(uri)
+        before = len(session.states)
+        await session.run("check", uri, CLASS, candidate=str(offered / "new_gelu_cute.py"))
+        await session.until(lambda: any(each["state"] == "running" for each in session.states[before:]))
+        await session.state("accepted", timeout_s=60)
+        session.save(uri)  # the store is read again: its decision is older than the verdict
+        await asyncio.sleep(1)
+        assert await session.run("remove", uri, CLASS)
+        session.save(uri)
+        async with asyncio.timeout(10):
+            while (await session.lenses(uri))[1:] != ["Review", "Accept", "Reject"]:
+                await asyncio.sleep(0.05)
+
+
 async def test_removing_keeps_a_kernel_file_that_another_file_uses(offered):
     async with editor(offered, options=TRUSTED) as session:
         session.answers = {"never run": "Accept"}
