@@ -118,8 +118,9 @@ class Restoring:
 
 
 def _is_about(record: Record, outcome: Outcome) -> bool:
-    """Whether the decision was made after that: a verdict on an accepted kernel is of a later time."""
-    return record.decision is not None and record.decision.at >= outcome.ended
+    """Whether the decision can be on that: on what came to be before it, and not on a verdict that the user asked for,
+    which leaves an accepted kernel accepted."""
+    return record.decision is not None and record.decision.at >= outcome.ended and outcome.kind != "check"
 
 
 def _read(path: Path, names: list[str]) -> dict[str, Record]:
