@@ -349,10 +349,6 @@ def get_single_column_inputs():
     return [torch.randn(50, 1)]
 
 
-class OwnNorm(nn.LayerNorm):
-    """A LayerNorm by inheritance and settings, not by class."""
-
-
 class Configured(nn.Module):
     """Everything a guard can be on: a number, a flag, a name, a function, nested state."""
 
