@@ -25,6 +25,13 @@ CLASS = "NewGELU"
 DECIDE = ["compiled, not validated", "Review", "Accept", "Reject"]
 
 
+def is_agent(pid: int) -> bool:
+    try:
+        return b'run_module("cutesmith_agent"' in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 async def opened(session: Editor, path: Path) -> str:
     """The file open, with the kernel that its project's store offers. Returns its URI."""
     session.answers = {"never run": "Accept"}
@@ -56,7 +63,9 @@ async def test_progress_tokens_are_never_used_twice_and_every_bar_ends(project, 
         await session.until(lambda: len(session.client.progress_reports) == 2)
         server = session.client._server
         assert server is not None
-        agents = await session.until(lambda: [pid for pid in descendants(server.pid) if pid not in started])
+        agents = await session.until(
+            lambda: [pid for pid in descendants(server.pid) if pid not in started and is_agent(pid)]
+        )
         os.kill(agents[0], signal.SIGKILL)
         await session.state("failed", timeout_s=15.0)
         bars = list(session.client.progress_reports.values())
