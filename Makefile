@@ -18,7 +18,7 @@ test: $(VENV)/installed-dev ## Run every test that needs no GPU (the extension's
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory extension; \
 	elif [ -n "$$CI" ]; then echo "make test: CI must have npm, for the extension's tests" >&2; exit 1; \
 	else echo "make test: no npm here, so the extension's tests are left out"; fi
-	$(BIN)/python -m pytest -n auto --maxprocesses 5 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/installed-dev ## Check style and the layers between the packages
 	$(BIN)/ruff check .

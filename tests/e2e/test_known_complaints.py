@@ -72,7 +72,7 @@ async def test_progress_tokens_are_never_used_twice_and_every_bar_ends(project, 
         assert len(bars) == 2
         await session.until(lambda: all(isinstance(bar[-1], types.WorkDoneProgressEnd) for bar in bars))
         assert session.said() == []  # and a failure is no pop-up: lens and diagnostic say it
-        assert [each.code for each in session.diagnostics(slow.as_uri())] == ["no-kernel"]
+        await session.until(lambda: [each.code for each in session.diagnostics(slow.as_uri())] == ["no-kernel"])
 
 
 async def test_diagnostics_of_another_server_under_our_source_do_no_harm(offered):
